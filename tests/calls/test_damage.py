@@ -177,12 +177,6 @@ def test_a_store_with_foreign_tables_views_or_triggers_is_refused(name: str, pat
         Store(path)
 
 
-def test_an_index_of_somebody_else_is_no_harm(path: Path) -> None:
-    tampered(path, "CREATE INDEX mine ON answers (kind)", "CREATE TABLE notes (text)", "ANALYZE")
-    with Store(path) as kept:
-        assert maintenance.verify(kept).problems == []
-
-
 # Stores that are joined
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
-import time
 import traceback
 from functools import partial
 from pathlib import Path
@@ -20,16 +18,10 @@ from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.errors import ModelError
 from ragworth.llm import llm
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Prompt, Request
+from ragworth.llm.contract import Choose, Generate, Generated, Prompt, Request
 from ragworth.llm.openai import rate_limit
 from tests.llm.openai.endpoint import (
-    DRIP,
     GOOD,
-    HANG,
-    HTML,
-    RESET,
-    SILENT,
-    TRUNCATED,
     Act,
     Endpoint,
     Seen,
@@ -51,39 +43,6 @@ def requests(number: int) -> list[Request]:
         prompt = Prompt.chat(f"hello {i}")
         made.append(Choose(prompt, ("yes", "no")) if i % 3 else Generate(prompt, max_tokens=2))
     return made
-
-
-@pytest.mark.slow
-def test_a_soak_over_http_ends_with_a_value_or_a_reason_for_every_request(tmp_path: Path) -> None:
-    rng = random.Random(0)
-    empty = edited(lambda value: value | {"choices": []})
-    faults = [status(500), status(429, retry_after="0"), status(503), HANG, DRIP, RESET, SILENT, TRUNCATED, HTML, empty]
-
-    def behaviour(seen: Seen) -> Act:
-        return rng.choice(faults) if rng.random() < 0.2 else GOOD
-
-    asked = requests(400)
-    with Endpoint() as server:
-        model = llm(f"openai:toy@{server.url}", deadline=1.0, concurrency=16)
-        assert model.card.abilities
-        server.behaviour = behaviour
-        start = time.monotonic()
-        with Store(tmp_path / "calls.sqlite") as store:
-            first = list(Job(model, store).run(asked))
-            assert len(first) == len(asked)
-            assert all(one.reason if isinstance(one, Failure) else isinstance(one, Chosen | Generated) for one in first)
-            assert sum(isinstance(one, Failure) for one in first) < 100
-            paid = len(server.asked())
-            server.behaviour = None
-            job = Job(model, store)
-            second = list(job.run(asked))
-        assert not any(isinstance(one, Failure) for one in second)
-        assert job.tally.calls == sum(isinstance(one, Failure) for one in first)
-        assert len(server.asked()) - paid <= job.tally.calls
-        for before, after in zip(first, second, strict=True):
-            assert isinstance(before, Failure) or before == after
-        assert time.monotonic() - start < 60
-        model.close()
 
 
 def test_what_an_endpoint_has_answered_is_there_when_it_is_away(tmp_path: Path) -> None:
@@ -110,51 +69,6 @@ def echo(value: Any) -> Any:
     """The reply with the key as the model's answer."""
     choice = value["choices"][0]
     return value | {"choices": [choice | {"message": {"content": f"The key is {SECRET}"}}]}
-
-
-def test_answers_are_kept_whatever_an_endpoint_says_that_they_cost(tmp_path: Path) -> None:
-    huge = edited(lambda value: value | {"usage": {"prompt_tokens": 10**30, "completion_tokens": 2**63 - 1}})
-    asked = [Generate(Prompt.chat(f"hello {i}"), max_tokens=2) for i in range(20)]
-    with Endpoint() as server:
-        model = llm(f"openai:toy@{server.url}")
-        assert model.card.abilities
-        server.behaviour = lambda seen: huge
-        server.seen.clear()
-        for _ in range(2):
-            with Store(tmp_path / "calls.sqlite") as store:
-                job = Job(model, store)
-                assert all(isinstance(one, Generated) for one in job.run(asked))
-                assert job.tally.estimated == job.tally.calls
-                assert job.tally.prompt_tokens < 10_000
-        assert len(server.asked()) == 20, "and no answer is paid for twice"
-        model.close()
-    assert CliRunner().invoke(main, ["calls", "show", str(tmp_path / "calls.sqlite")]).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("act", "reason"),
-    [
-        (status(429, retry_after="Wed, 21 Oct 20150000000000000000 07:28:10 GMT"), "rate-limited"),
-        (edited(lambda value: _with_logprob(value, -(10**400))), "malformed"),
-        (edited(lambda value: _with_logprob(value, 0)), "malformed"),
-        (edited(lambda value: _with_logprob(value, float("-inf"))), "malformed"),
-    ],
-)
-def test_what_cannot_be_true_is_no_crash(act: Act, reason: str) -> None:
-    with Endpoint() as server:
-        model = llm(f"openai:toy@{server.url}", retries=1)
-        assert model.card.abilities
-        server.script(act, act, act)
-        [found] = Job(model).run([Choose(Prompt.chat("hello"), ("yes", "no"))])
-        model.close()
-    assert isinstance(found, Failure)
-    assert found.reason == reason
-
-
-def _with_logprob(value: Any, number: float) -> Any:
-    top = [{"token": f"t{i}", "logprob": number} for i in range(5)]
-    content = [{"token": "t0", "logprob": -1.0, "top_logprobs": top}]
-    return value | {"choices": [value["choices"][0] | {"logprobs": {"content": content}}]}
 
 
 def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

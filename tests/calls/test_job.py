@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,23 +80,6 @@ def test_equal_requests_are_asked_once(tmp_path: Path) -> None:
     assert len(noted.seen) == 4
 
 
-def test_equal_requests_are_asked_once_without_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "REQUEST_WINDOW", 2)
-    model, noted = fresh()
-    list(Job(model).run([question(1), question(2), question(1)]))
-    assert len(noted.seen) == 2
-
-
-def test_what_is_kept_is_not_asked_again(tmp_path: Path) -> None:
-    first = filled(tmp_path / "c.sqlite", questions(5))
-    model, noted = fresh()
-    with Store(tmp_path / "c.sqlite") as kept:
-        work = Job(model, kept)
-        assert list(work.run(questions(8)))[:5] == first
-    assert noted.seen == questions(8)[5:]
-    assert (work.tally.asked, work.tally.distinct, work.tally.cached, work.tally.calls) == (8, 8, 5, 3)
-
-
 def test_an_answer_is_kept_before_it_is_given_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(job, "REQUEST_WINDOW", 4)
     with Store(tmp_path / "c.sqlite") as kept, Store(tmp_path / "c.sqlite") as other:
@@ -133,16 +115,6 @@ def test_counts_of_a_job_are_those_of_its_plan(tmp_path: Path) -> None:
     assert work.tally.asked == plan.asked
 
 
-def test_distinct_and_cached_do_not_depend_on_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "REQUEST_WINDOW", 2)
-    asked = [question(n) for n in (0, 1, 0, 1)]
-    with Store(tmp_path / "c.sqlite") as kept:
-        work = Job(Scripted(share), kept)
-        plan = work.plan(asked)
-        list(work.run(asked))
-    assert (work.tally.distinct, work.tally.cached) == (plan.distinct, plan.cached) == (2, 0)
-
-
 def test_a_plan_knows_the_most_it_can_take() -> None:
     plan = Job(Scripted(lambda _: "a b c"), price=Price(1.0, 2.0)).plan(
         [Generate(Prompt.text("x" * 400), max_tokens=50, n=2)] * 3
@@ -150,24 +122,6 @@ def test_a_plan_knows_the_most_it_can_take() -> None:
     assert (plan.distinct, plan.prompt_tokens, plan.most_new_tokens) == (1, 108, 100)
     assert plan.most_cost == pytest.approx((108 + 200) / 1e6)
     assert "3 requests, 1 distinct, 0 answered already; 1 call to make" in str(plan)
-
-
-def test_a_plan_of_nothing() -> None:
-    plan = Job(Scripted(share)).plan([])
-    assert (plan.asked, plan.distinct, plan.missing, plan.most_cost) == (0, 0, 0, 0.0)
-
-
-def test_twenty_runs_share_their_passages(tmp_path: Path) -> None:
-    shown = {run: [(run * 7 + rank * 3) % 40 for rank in range(10)] for run in range(20)}
-    distinct = {passage for passages in shown.values() for passage in passages}
-    model, noted = fresh(batch=4)
-    with Store(tmp_path / "c.sqlite") as kept:
-        for passages in shown.values():
-            list(Job(model, kept).run(question(passage) for passage in passages))
-    assert len(noted.seen) == len(distinct) == model.calls
-    together, noted = fresh(batch=4)
-    list(Job(together).run(question(passage) for passages in shown.values() for passage in passages))
-    assert len(noted.seen) == len(distinct)
 
 
 def test_kinds_are_not_mixed_in_a_batch() -> None:
@@ -190,39 +144,6 @@ def test_kinds_are_not_mixed_in_a_batch() -> None:
     assert [type(one).__name__ for one in found] == ["Chosen", "Generated"] * 10
     assert all(len(set(batch)) == 1 and len(batch) <= 4 for batch in batches)
     assert len(batches) == 6
-
-
-@pytest.mark.parametrize("by_prompt", [False, True])
-def test_prompts_of_similar_length_or_beginning_come_together(by_prompt: bool) -> None:
-    seen: list[str] = []
-
-    class Noting(Scripted):
-        sort_by_prompt = by_prompt
-
-        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-            seen.extend(request.prompt.messages[0].content for request in requests)
-            return super().choose(requests)
-
-    texts = [f"{name} {'word ' * words}" for words in (1, 20, 3) for name in ("one", "two")]
-    list(Job(Noting(share, batch=4)).run([replace(question(0), prompt=Prompt.text(text)) for text in texts]))
-    assert seen == sorted(texts, key=None if by_prompt else lambda text: -len(text))
-
-
-@pytest.mark.parametrize("words", [10, 1000, 3000])
-def test_batches_grow_with_long_prompts_too(words: int) -> None:
-    sizes: list[int] = []
-
-    class Counting(Scripted):
-        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-            sizes.append(len(requests))
-            return super().choose(requests)
-
-    text = "word " * words
-    list(
-        Job(Counting(share, batch=64)).run([replace(question(i), prompt=Prompt.text(f"{i} {text}")) for i in range(99)])
-    )
-    assert sum(sizes) == 99
-    assert max(sizes) * max(words, 400) >= 64 * 400 / 2, sizes
 
 
 def test_calls_really_run_at_the_same_time_and_still_come_in_order() -> None:
@@ -290,13 +211,6 @@ def test_no_more_cost_than_allowed(most: float, batch: int) -> None:
     assert work.tally.cost is not None
     assert work.tally.cost <= most
     assert work.tally.cost == pytest.approx((2 * work.tally.prompt_tokens + 8 * work.tally.new_tokens) / 1e6)
-
-
-def test_no_more_tokens_than_allowed_when_tokens_are_short() -> None:
-    model = Scripted(lambda _: YES)
-    work = Job(model, limits=JobLimits(tokens=400))
-    list(work.run([Choose(Prompt.text(f"{i} " + "a " * 200), ("yes", "no")) for i in range(10)]))
-    assert spent(work.tally) <= 400
 
 
 def test_no_more_tokens_than_allowed_when_scoring() -> None:
@@ -402,15 +316,6 @@ def test_a_job_of_failures_alone_gives_up(tmp_path: Path) -> None:
     assert count(tmp_path / "c.sqlite", "errors") == MAX_FAILURES_IN_A_ROW
 
 
-def test_a_job_with_a_success_now_and_then_does_not_give_up() -> None:
-    def script(request: Request) -> dict[str, float] | Failure:
-        return YES if request in (question(0), question(20), question(40)) else Failure("server-error")
-
-    found = list(Job(Scripted(script, batch=1)).run(questions(60)))
-    assert reasons(found).count("ok") == 3
-    assert reasons(found).count("server-error") == 57
-
-
 @pytest.mark.parametrize("reason", ["unreachable", "unauthorised"])
 def test_a_job_whose_endpoint_has_died_gives_up(reason: str) -> None:
     def script(request: Request) -> dict[str, float] | Failure:
@@ -420,12 +325,6 @@ def test_a_job_whose_endpoint_has_died_gives_up(reason: str) -> None:
     with pytest.raises(JobStopped, match="25 calls in a row have failed"):
         list(Job(model).run(questions(5000)))
     assert model.calls == 26
-
-
-def test_a_limit_takes_the_first_rows_first() -> None:
-    asked = [Choose(Prompt.text("word " * (i + 1)), ("yes", "no")) for i in range(50)]
-    found = list(Job(Scripted({"*": YES}, batch=8), limits=JobLimits(calls=3)).run(asked))
-    assert reasons(found) == ["ok"] * 3 + ["not-asked"] * 47
 
 
 def test_planning_only_does_not_ask_an_endpoint_what_it_can_do() -> None:
@@ -453,12 +352,6 @@ def test_the_same_again_gives_the_same_table_even_with_hopeless_rows(tmp_path: P
         assert list(Job(model, kept).run(asked)) == first
 
 
-def test_prompts_that_are_too_long_do_not_keep_others_from_being_asked() -> None:
-    model = Scripted(share, context_length=50, batch=16)
-    found = list(Job(model).run([*questions(40, words=100), *questions(50)]))
-    assert reasons(found) == ["too-long"] * 40 + ["ok"] * 50
-
-
 def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
     ready = threading.Barrier(8)
 
@@ -475,24 +368,6 @@ def test_giving_up_keeps_what_is_under_way(tmp_path: Path) -> None:
         list(Job(Scripted(script, batch=1, concurrency=8), kept).run(questions(32)))
     assert count(tmp_path / "c.sqlite", "answers") >= 1
     assert count(tmp_path / "c.sqlite", "answers") + count(tmp_path / "c.sqlite", "errors") == 32
-
-
-def test_giving_up_keeps_what_is_under_way_even_if_more_of_it_fails(tmp_path: Path) -> None:
-    slow = {130: 0.2, 146: 0.6}  # the first calls of the last two batches, of 2, 4, 8, 16, 16 and 16
-    last_began = threading.Event()
-
-    def script(request: Request) -> dict[str, float] | Failure:
-        number = round(share(request)["yes"] * 1000)
-        if number == 146:
-            last_began.set()
-        assert last_began.wait(10), "nothing fails before all six are under way"
-        threading.Event().wait(slow.get(number, 0))
-        return YES if number >= 146 else Failure("server-error")
-
-    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(JobStopped):
-        list(Job(Scripted(script, batch=16, concurrency=6), kept).run(questions(162)[100:]))
-    assert count(tmp_path / "c.sqlite", "errors") == 46
-    assert count(tmp_path / "c.sqlite", "answers") == 16
 
 
 def test_a_backend_that_raises_gives_failures_and_the_job_goes_on(tmp_path: Path) -> None:
@@ -574,21 +449,6 @@ def test_a_job_that_is_left_in_the_middle_lets_go_of_the_store(tmp_path: Path, m
             assert len(list(Job(Scripted(share), other).run(questions(10)))) == 10
 
 
-def test_the_workers_end_with_the_job() -> None:
-    def workers() -> set[threading.Thread]:
-        return {thread for thread in threading.enumerate() if thread.name == "ragworth-call"}
-
-    before = workers()
-    running = Job(Scripted(share, batch=1, concurrency=4)).run(questions(20))
-    next(running)
-    ours = workers() - before
-    assert 1 <= len(ours) <= 4
-    running.close()  # type: ignore[attr-defined]
-    for thread in ours:
-        thread.join(10)
-    assert not any(thread.is_alive() for thread in ours)
-
-
 class Cutting(Scripted):
     """A model that cuts what is too long, and says so."""
 
@@ -648,39 +508,12 @@ def test_what_an_endpoint_has_answered_can_be_had_while_it_is_away(tmp_path: Pat
         Job(Away(share))
 
 
-def test_answers_to_cut_prompts_can_be_had_while_an_endpoint_is_away(tmp_path: Path) -> None:
-    with Store(tmp_path / "c.sqlite") as kept:
-        first = list(Job(Cutting(True), kept).run(questions(3)))
-        assert list(Job(Away(share), kept).run(questions(3))) == first
-
-
-def test_what_is_asked_may_be_a_stream() -> None:
-    def stream() -> Iterator[Request]:
-        for number in range(5):
-            yield question(number)
-
-    assert values(list(Job(Scripted(share)).run(stream()))) == [n / 1000 for n in range(5)]
-
-
 def test_ask_is_a_job_in_one_line(tmp_path: Path) -> None:
     noted = Noted()
     model = Scripted(noted)
     with Store(tmp_path / "c.sqlite") as kept:
         assert ask(model, questions(3), kept) == ask(model, questions(3), kept) == ask(model, questions(3))
     assert len(noted.seen) == 6
-
-
-def test_a_store_that_a_job_opened_is_closed_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed: list[Path] = []
-    really = Store.close
-
-    def close(self: Store) -> None:
-        closed.append(self.path)
-        really(self)
-
-    monkeypatch.setattr(Store, "close", close)
-    ask(Scripted(share), questions(3), tmp_path / "c.sqlite")
-    assert closed == [tmp_path / "c.sqlite"]
 
 
 # Ctrl-C
@@ -730,13 +563,6 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_an_interrupt_without_a_store_says_that_nothing_is_kept() -> None:
-    done = interrupted()
-    assert done.returncode == 130, done.stderr
-    assert "what was done was not kept: there is no store" in done.stdout
-
-
-@pytest.mark.slow
 def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really, commits = Store.commit, [0]
 
@@ -757,21 +583,3 @@ def test_an_interrupt_while_answers_are_written_loses_none(tmp_path: Path, monke
             pytest.fail("the interrupt came through")
     assert commits[0] >= 3
     assert count(tmp_path / "c.sqlite", "answers") == len(noted.seen)
-
-
-@pytest.mark.slow
-def test_an_interrupt_of_a_process_that_waits_for_a_call(tmp_path: Path) -> None:
-    """One that comes from outside, while slow calls are under way."""
-    path = tmp_path / "c.sqlite"
-    code = INTERRUPTED.replace("seconds=0.005", "seconds=0.3").replace(
-        "return share", "os.write(1, b'go\\n'); return share"
-    )
-    command = [sys.executable, "-c", code, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "go\n"
-        os.kill(process.pid, signal.SIGINT)
-        said = process.stdout.read()
-        assert process.wait(20) == 130
-    assert "run the same again to go on" in said
-    assert count(path, "answers") == 6  # a batch of two and one of four

@@ -14,9 +14,8 @@ from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.maintenance import CallFilter, prune, verify
 from ragworth.calls.store import Store
-from ragworth.errors import InputError, StoreError
+from ragworth.errors import InputError
 from ragworth.llm.contract import (
-    Chosen,
     Failure,
     Generate,
     Prompt,
@@ -24,11 +23,10 @@ from ragworth.llm.contract import (
     Request,
     Score,
     Span,
-    Trace,
     Usage,
 )
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from tests.calls.samples import YES, count, filled, fresh, question, questions, tampered
+from tests.calls.samples import YES, count, question, tampered
 
 PROMPT = Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
 MIXED: list[Request] = [
@@ -83,20 +81,6 @@ def test_troubles_by_reason(path: Path) -> None:
         ]
 
 
-def test_an_empty_store_holds_nothing(tmp_path: Path) -> None:
-    with Store(tmp_path / "c.sqlite") as kept:
-        assert (
-            maintenance.stored_calls(kept),
-            maintenance.failed_calls(kept),
-            list(maintenance.export_calls(kept)),
-        ) == (
-            [],
-            [],
-            [],
-        )
-        assert verify(kept) == maintenance.VerificationResult(0, 0, [])
-
-
 def test_an_export_holds_everything(path: Path) -> None:
     with Store(path) as kept:
         found = {call["kind"]: json.loads(json.dumps(call)) for call in maintenance.export_calls(kept)}
@@ -138,12 +122,6 @@ def test_a_prompt_that_was_changed_is_found(path: Path) -> None:
     assert all("not that of its model and request" in problem for problem in problems)
 
 
-def test_an_answer_at_another_model_is_found(path: Path) -> None:
-    tampered(path, "UPDATE answers SET model = 3 - model WHERE kind = 'score'")
-    with Store(path) as kept:
-        assert len(verify(kept).problems) == 1
-
-
 @pytest.mark.parametrize("packed", ["x'00ff'", "x''", "x'789c03000000000100'"], ids=["no-zlib", "nothing", "no-json"])
 def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed: str, path: Path) -> None:
     tampered(path, f"UPDATE requests SET request = {packed} WHERE key = (SELECT min(key) FROM answers)")
@@ -151,12 +129,6 @@ def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed
         found = verify(kept)
     assert found.calls == 6
     assert len(found.problems) == 1
-
-
-def test_an_answer_without_a_model_is_found(path: Path) -> None:
-    tampered(path, "PRAGMA foreign_keys = OFF", "DELETE FROM models WHERE number = 2")
-    with Store(path) as kept:
-        assert verify(kept).problems != []
 
 
 CHOICES: dict[str, tuple[CallFilter, int]] = {
@@ -191,14 +163,6 @@ def test_taking_calls_out(name: str, path: Path) -> None:
     assert sum(before.values()) - sum(left.values()) == (number if choice.prompts else 2 * number)
 
 
-def test_what_was_taken_out_is_asked_again_and_the_rest_is_not(path: Path) -> None:
-    with Store(path) as kept:
-        prune(kept, CallFilter(kind="score"), dry=False)
-        model, noted = fresh(reply)
-        list(Job(model, kept).run(MIXED))
-    assert noted.seen == [MIXED[3]]
-
-
 def test_taking_out_needs_to_know_what(path: Path) -> None:
     with Store(path) as kept:
         with pytest.raises(InputError, match="no criteria"):
@@ -207,35 +171,3 @@ def test_taking_out_needs_to_know_what(path: Path) -> None:
             prune(kept, CallFilter(model="mistral"), dry=False)
         assert "other, scripted" in str(caught.value)
     assert count(path, "answers") == 6
-
-
-def test_everything_is_older_than_0_days(path: Path) -> None:
-    with Store(path) as kept:
-        assert prune(kept, CallFilter(older_than_days=0.0), dry=True) == 6
-
-
-def test_taking_out_waits_for_nobody(path: Path) -> None:
-    with Store(path) as kept, Store(path) as other, other.writing():
-        with pytest.raises(StoreError, match="another process is writing"):
-            prune(kept, CallFilter(kind="choose"), dry=False)
-        assert prune(kept, CallFilter(kind="choose"), dry=True) == 4
-    assert count(path, "answers") == 6
-
-
-def test_the_file_gets_smaller(tmp_path: Path) -> None:
-    found = tmp_path / "c.sqlite"
-    filled(found, questions(300, words=100))
-    before = found.stat().st_size
-    with Store(found) as kept:
-        prune(kept, CallFilter(kind="choose"), dry=False)
-    assert found.stat().st_size < before / 2
-
-
-def test_the_shapes_of_an_export(path: Path) -> None:
-    with Store(path) as kept:
-        shapes = {call["kind"]: set(call["response"]) for call in maintenance.export_calls(kept)}
-    assert shapes == {
-        "generate": {"outputs"},
-        "score": set(Trace._fields),
-        "choose": set(Chosen._fields) - {"usage"},
-    }

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls.batches import FIRST_BATCH
 from ragworth.calls.budget import estimate_tokens
 from ragworth.calls.job import Job, JobInterrupted
-from ragworth.calls.pace import CallPace, PlannedCalls, expected_seconds, measure_pace
+from ragworth.calls.pace import CallPace, PlannedCalls, expected_seconds
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request
 from ragworth.llm.scripted import Scripted
@@ -58,10 +57,6 @@ def test_a_plan_of_calls_of_another_kind_has_no_duration(tmp_path: Path) -> None
         assert job.plan([Generate(Prompt.text("Why?"))]).seconds is None
 
 
-def test_local_calls_are_free() -> None:
-    assert str(Job(Scripted(share)).plan(questions(2))).endswith("to write; free")
-
-
 def test_only_a_model_that_starts_quickly_is_measured() -> None:
     model = Scripted(share)
     assert Job(model, only_plan=True).plan(questions(20)).seconds is None
@@ -72,11 +67,6 @@ def test_only_a_model_that_starts_quickly_is_measured() -> None:
     assert 0 < model.calls <= 5
 
 
-def test_a_model_that_fails_has_no_pace() -> None:
-    failing = Scripted(lambda request: Failure("refused"))
-    assert measure_pace(failing, planned(questions(3))) == {}
-
-
 def test_longer_prompts_take_longer_and_endpoints_work_side_by_side() -> None:
     pace = {"choose": CallPace(seconds=1.0, prompt_tokens=20.0)}
     short, long = planned(questions(10, words=3)), planned(questions(10, words=300))
@@ -84,19 +74,6 @@ def test_longer_prompts_take_longer_and_endpoints_work_side_by_side() -> None:
     assert brief is not None and whole is not None
     assert whole > 10 * brief
     assert expected_seconds(long, pace, concurrency=4) == pytest.approx(whole / 4)
-
-
-def test_the_first_batches_are_small() -> None:
-    sizes: list[int] = []
-
-    class Batches(Scripted):
-        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-            sizes.append(len(requests))
-            return super().choose(requests)
-
-    assert len(list(Job(Batches(share, batch=64)).run(questions(200)))) == 200
-    assert sizes[0] == FIRST_BATCH
-    assert sizes == [2, 4, 8, 16, 32, 64, 64, 10]
 
 
 def test_ctrl_c_does_not_wait_for_free_calls(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.calls.programs import NoValue, Program, forecast_programs, require_response, run_programs
 from ragworth.calls.store import Store
-from ragworth.errors import JobStopped, ModelError
-from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Request, Usage
+from ragworth.errors import ModelError
+from ragworth.llm.contract import Chosen, Failure, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import filled, fresh, question, share
 from tests.strategies import examples
@@ -47,15 +46,6 @@ def window(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
     return int(request.param)
 
 
-@pytest.mark.usefixtures("window")
-@pytest.mark.parametrize(("batch", "concurrency"), [(1, 1), (3, 2), (16, 1)])
-def test_results_come_in_the_order_of_the_work(batch: int, concurrency: int) -> None:
-    work = [(5, 2), (1, 0), (3, 3), (9, 1), (5, 2)]
-    model = Scripted(share, batch=batch, concurrency=concurrency)
-    found = list(run_programs(Job(model), (rounds(*one) for one in work)))
-    assert found == [expected(*one) for one in work]
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=12), st.integers(1, 5))
 @examples(30)
 def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
@@ -64,10 +54,6 @@ def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
         model, noted = fresh(batch=4)
         assert list(run_programs(Job(model), (rounds(*one) for one in work))) == [expected(*one) for one in work]
     assert len(noted.seen) == len(set(noted.seen)), "nothing is asked twice"
-
-
-def test_no_work() -> None:
-    assert list(run_programs(Job(Scripted(share)), [])) == []
 
 
 def test_work_that_asks_nothing_or_nothing_for_once() -> None:
@@ -86,22 +72,6 @@ def test_work_that_asks_nothing_or_nothing_for_once() -> None:
     assert list(run_programs(Job(model), [pausing()])) == [2]
 
 
-def test_rounds_of_all_pieces_go_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    batches: list[int] = []
-
-    class Counting(Scripted):
-        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-            batches.append(len(requests))
-            return super().choose(requests)
-
-    list(run_programs(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
-    assert batches == [2, 4, 8, 4]  # the first batches are small
-    batches.clear()
-    monkeypatch.setattr(programs, "PROGRAM_WINDOW", 4)
-    list(run_programs(Job(Counting(share, batch=64)), (rounds(n, 2) for n in range(6))))
-    assert batches == [2, 2, 4, 4, 2, 4]
-
-
 @pytest.mark.usefixtures("window")
 def test_equal_requests_of_different_pieces_are_asked_once(tmp_path: Path) -> None:
     for store in (None, tmp_path / "calls.sqlite"):
@@ -109,20 +79,6 @@ def test_equal_requests_of_different_pieces_are_asked_once(tmp_path: Path) -> No
         found = list(run_programs(Job(model, store), (once(number) for number in (1, 2, 1, 2, 1))))
         assert found == [0.001, 0.002, 0.001, 0.002, 0.001]
         assert len(noted.seen) == 2
-
-
-def test_work_is_taken_up_only_as_its_window_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "PROGRAM_WINDOW", 3)
-    begun: list[int] = []
-
-    def work() -> Iterator[Program[float]]:
-        for number in range(9):
-            begun.append(number)
-            yield once(number)
-
-    found = run_programs(Job(Scripted(share)), work())
-    next(found)
-    assert len(begun) == 3
 
 
 # Work without a result
@@ -153,17 +109,6 @@ def test_a_failed_call_is_a_reason() -> None:
     assert isinstance(first, NoValue)
     assert (first.status, first.detail) == ("timed-out", "late")
     assert second == 0.002
-
-
-def test_work_may_go_on_after_a_failure() -> None:
-    def patient(number: int) -> Program[str]:
-        (found,) = yield [Generate(Prompt.text(f"question{number}"))]
-        if isinstance(found, Failure):
-            (found,) = yield [Generate(Prompt.text("question9"))]
-        return require_response(found, Generated).outputs[0].text
-
-    model = Scripted({"question2": "two", "question9": "nine"})
-    assert list(run_programs(Job(model), [patient(1), patient(2)])) == ["nine", "two"]
 
 
 def test_other_errors_are_not_hidden() -> None:
@@ -206,30 +151,6 @@ def test_a_budget_spent_between_rounds_is_not_broken_by_later_ones(
     assert len(noted.seen) == len(set(noted.seen)) == 15
 
 
-def test_a_job_that_gave_up_keeps_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.calls.job.MAX_FAILURES_IN_A_ROW", 2)
-    path = tmp_path / "calls.sqlite"
-
-    def script(request: Request) -> ScriptedReply:
-        good = any(f"question{n} " in request.prompt.messages[-1].content for n in range(2))
-        return share(request) if good else Failure("server-error", "down")
-
-    with Job(Scripted(script, batch=1), path) as job, pytest.raises(JobStopped, match="in a row have failed"):
-        list(run_programs(job, (once(number) for number in range(9))))
-    model, noted = fresh()
-    with Job(model, path) as job:
-        assert list(run_programs(job, (once(number) for number in range(9)))) == [n / 1000 for n in range(9)]
-    assert len(noted.seen) == 7
-
-
-def test_the_store_is_let_go_of_between_rounds(tmp_path: Path) -> None:
-    path = tmp_path / "calls.sqlite"
-    with Job(Scripted(share), path) as job:
-        assert list(run_programs(job, [once(1)])) == [0.001]
-        with Job(Scripted(share), path) as other:
-            assert list(run_programs(other, [once(2)])) == [0.002]
-
-
 # Forecasts
 
 
@@ -265,29 +186,6 @@ def test_a_forecast_goes_on_as_far_as_answers_are_kept(tmp_path: Path) -> None:
     assert "2 of these answers lead to more calls" in str(planned)
 
 
-def test_a_forecast_of_work_that_ends_before_it_asks() -> None:
-    def none() -> Program[float]:
-        raise NoValue("no-text")
-        yield []
-
-    planned = forecast_programs(Job(Scripted(share)), [none(), once(1)], more=lambda round_: True)
-    assert (planned.plan.asked, planned.waiting) == (1, 1)
-
-
-def test_a_forecast_closes_what_it_leaves() -> None:
-    closed: list[bool] = []
-
-    def careful() -> Program[float]:
-        try:
-            yield [question(1)]
-        finally:
-            closed.append(True)
-        return 0.0
-
-    forecast_programs(Job(Scripted(share)), [careful()])
-    assert closed == [True]
-
-
 # Peeking
 
 
@@ -300,13 +198,6 @@ def test_peeking_asks_and_counts_nothing(tmp_path: Path) -> None:
         assert job.peek([]) == []
         assert (job.tally.asked, job.tally.distinct, job.tally.cached) == (0, 0, 0)
     assert noted.seen == []
-
-
-def test_peeking_sees_what_this_job_was_told() -> None:
-    job = Job(Scripted(share))
-    assert job.peek([question(1)]) == [None]
-    (found,) = job.run([question(1)])
-    assert job.peek([question(1)]) == [found]
 
 
 def test_a_text_that_was_withheld_is_no_response() -> None:

@@ -7,11 +7,8 @@ import io
 import pytest
 
 from ragworth.calls.budget import JobTally, Price
-from ragworth.calls.job import Job
 from ragworth.calls.progress import LOG_INTERVAL, Progress
 from ragworth.errors import format_seconds
-from ragworth.llm.scripted import Scripted
-from tests.calls.samples import questions, share
 
 
 class Terminal(io.StringIO):
@@ -118,32 +115,6 @@ def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
     assert shown.line(tally, 3, 5.0).startswith("another: 5 of 8 calls")
 
 
-def test_nothing_done_yet_has_no_rate() -> None:
-    assert Progress(10).line(JobTally(None), 0, 0.0) == "0 calls · 0 from the store · 0 failed"
-
-
-def test_a_terminal_gets_one_line_again_and_again(clock: Clock) -> None:
-    stream = Terminal()
-    shown = Progress(1000, stream)
-    tally = JobTally(None, asked=1000, distinct=1000)
-    for _ in range(100):
-        clock.now += 0.02
-        tally.done += 10
-        shown.update(tally, 1000 - tally.done)
-    shown.done(tally)
-    text = stream.getvalue()
-    assert text.count("\n") == 1
-    assert text.endswith("\n")
-    lines = [line for line in text.removesuffix("\n").split("\r") if line]
-    assert 15 <= len(lines) <= 22  # at most ten a second for two seconds
-    assert lines[-1].startswith("1,000 calls · 500/s")
-    # Each line covers what the longer one before it left.
-    width = 0
-    for line in lines:
-        assert len(line) >= width
-        width = len(line.rstrip())
-
-
 def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -> None:
     stream = io.StringIO()
     shown = Progress(None, stream)
@@ -158,17 +129,6 @@ def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -
     assert len(lines) == 100 // LOG_INTERVAL + 1
     assert lines[0].startswith("30 of 100 calls · 1.0/s · 70 s left")
     assert lines[-1].startswith("100 calls")
-
-
-def test_a_job_tells_its_watcher_after_every_batch() -> None:
-    told: list[tuple[int, int]] = []
-
-    class Watcher:
-        def update(self, tally: JobTally, waiting: int) -> None:
-            told.append((tally.done, waiting))
-
-    list(Job(Scripted(share, batch=2), watcher=Watcher()).run(questions(5)))
-    assert told == [(2, 3), (4, 1), (5, 0)]
 
 
 def test_work_that_asks_nobody(clock: Clock) -> None:
@@ -188,18 +148,3 @@ def test_work_that_asks_nobody(clock: Clock) -> None:
         "encoding: 4,096 of 4,096 · 154/s",
     ]
     assert stream.getvalue().endswith("\n")
-
-
-def test_short_work_is_not_told_of_in_a_file(clock: Clock) -> None:
-    stream = io.StringIO()
-    shown = Progress(stream=stream)
-    shown.working("encoding", 1, 3)
-    clock.now += LOG_INTERVAL / 2
-    shown.working("encoding", 3, 3)
-    assert not stream.getvalue()
-    shown.working("scoring", 1, 30)
-    clock.now += LOG_INTERVAL
-    shown.working("scoring", 2, 30)
-    clock.now += 1
-    shown.working("scoring", 3, 30)
-    assert stream.getvalue() == "scoring: 2 of 30 · 0.0/s · 14 min left\n"

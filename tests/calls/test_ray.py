@@ -17,12 +17,12 @@ import pytest
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.errors import InputError, ModelError, StoreError
+from ragworth.errors import InputError, ModelError
 from ragworth.evaluation.run import evaluate
 from ragworth.executors import current_executor, use_executor
 from ragworth.executors.ray import RayExecutor, RaySettings, parse_ray_settings
 from ragworth.llm import llm
-from ragworth.llm.contract import Choose, Chosen, Failure, Model, Prompt, Request
+from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
 from tests.evaluation.samples import TOML, Models, said, workspace
 from tests.llm import vllm_fake
@@ -141,41 +141,12 @@ def test_vllm_runs_in_the_actors(tmp_path: Path, cluster: Any, engines: Path, mo
         assert found == pytest.approx(probabilities(list(local.run(asked))), abs=1e-4)
 
 
-def test_a_model_that_hangs_is_given_up(tmp_path: Path, cluster: Any) -> None:
-    executor = RayExecutor(RaySettings(cluster.address, actors=1, deadline=1.5, patience=300))
-    with use_executor(executor), Job(scripted(tmp_path, seconds=600.0)) as job:
-        outcomes = list(job.run(questions()[:2]))
-    assert [outcome.reason for outcome in outcomes if isinstance(outcome, Failure)] == ["crashed"] * 2
-    assert "asked again" in job.notes[0]
-
-
 def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExecutor) -> None:
     model = scripted(tmp_path)
     assert model.card.revision
     (tmp_path / "script.json").write_text('{"*": {"yes": 0.5}}')
     with use_executor(executor), Job(model) as job, pytest.raises(ModelError, match="opened another model"):
         list(job.run(questions()))
-
-
-def test_a_full_disk_ends_the_job_and_keeps_what_was_done(
-    tmp_path: Path, executor: RayExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    commit = Store.commit
-    done: list[Any] = []
-
-    def full(self: Store, card: Any, rows: Any) -> None:
-        if len(done) >= 2:
-            raise StoreError("it can't be used: database or disk is full", file=str(self.path))
-        done.append(rows)
-        commit(self, card, rows)
-
-    monkeypatch.setattr(Store, "commit", full)
-    with Job(scripted(tmp_path), tmp_path / "calls.sqlite", executor=executor) as job, pytest.raises(StoreError):
-        list(job.run(questions()))
-    monkeypatch.undo()
-    with Job(scripted(tmp_path), tmp_path / "calls.sqlite", executor=executor) as again:
-        assert probabilities(list(again.run(questions()))) == pytest.approx(EXPECTED)
-    assert again.tally.cached > 0
 
 
 DRIVER = """

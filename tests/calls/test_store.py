@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import sqlite3
@@ -11,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,12 +34,6 @@ def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     assert noted.seen == []
 
 
-def test_a_store_that_is_not_there_is_not_made_for_reading(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="no such store"):
-        Store(tmp_path / "none.sqlite", create=False)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_prompts_are_kept_only_if_wanted(tmp_path: Path) -> None:
     with Store(tmp_path / "c.sqlite", keep_requests=False) as kept:
         list(Job(Scripted(share), kept).run(questions(3)))
@@ -59,16 +51,6 @@ def test_a_path_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="can't be opened") as caught:
         Store(tmp_path / "file" / "calls.sqlite")
     assert "calls.sqlite" in str(caught.value)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_permission_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(StoreError):
-            Store(tmp_path / "calls.sqlite")
-    finally:
-        tmp_path.chmod(0o700)
 
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
@@ -95,21 +77,6 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> N
             Store(path)
         assert path.name in str(caught.value)
         assert path.read_bytes() == before
-
-
-def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    path.touch()
-    assert len(filled(path, questions(2))) == 2
-    assert count(path, "answers") == 2
-
-
-def test_a_card_is_kept_with_how_declining_is_calibrated(tmp_path: Path) -> None:
-    model = Scripted(share)
-    model.card = replace(model.card, declining=1.584, context_length=512)
-    with Store(tmp_path / "c.sqlite") as kept:
-        list(Job(model, kept).run(questions(1)))
-        assert [entry.model for entry in kept.entries()] == [model.card]
 
 
 def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
@@ -238,21 +205,6 @@ def test_a_writer_that_was_killed_holds_nothing(tmp_path: Path) -> None:
         process.wait(10)
         assert len(list(Job(Scripted(share), kept).run([question(1)]))) == 1
         assert kept.query("SELECT process FROM writer") == []
-
-
-def test_two_writers_of_one_process_are_two(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    with Store(path) as one, Store(path) as other, one.writing():
-        with pytest.raises(StoreError, match=f"process {os.getpid()}"), other.writing():
-            pytest.fail("both write")
-        with pytest.raises(StoreError), one.writing():
-            pytest.fail("one writes twice")
-
-
-def test_a_lock_file_that_is_none_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "c.sqlite.lock").mkdir()
-    with Store(tmp_path / "c.sqlite") as kept, pytest.raises(StoreError), kept.writing():
-        pytest.fail("there is no lock")
 
 
 ENTRIES: dict[str, Callable[[Path], object]] = {}

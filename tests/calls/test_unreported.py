@@ -14,7 +14,6 @@ from ragworth.calls.job import Job
 from ragworth.calls.progress import Progress
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.evaluation.model_pool import run_metered
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
 from ragworth.llm.scripted import Scripted
@@ -27,7 +26,6 @@ SILENT = [
     lambda value: value | {"usage": IMPOSSIBLE},
 ]
 ASKED = [Generate(Prompt.chat(f"hello {i}"), max_tokens=2) for i in range(40)]
-MODEL = Scripted(lambda request: "text")
 
 
 @pytest.mark.parametrize("change", SILENT, ids=["no usage", "impossible usage"])
@@ -45,34 +43,6 @@ def test_a_budget_ends_a_job_whose_endpoint_reports_no_usage(change: object, lim
         assert set(store.query("SELECT prompt_tokens, new_tokens FROM answers")) == {(0, 0)}
     shown = CliRunner().invoke(main, ["calls", "show", str(tmp_path / "calls.sqlite")])
     assert f"reported no tokens for {tally.calls} calls" in shown.stderr
-
-
-def test_reported_usage_is_not_estimated() -> None:
-    with Endpoint() as server:
-        job = Job(llm(f"openai:toy@{server.url}"))
-        list(job.run(ASKED[:3]))
-    assert (job.tally.calls, job.tally.estimated) == (3, 0)
-    assert unreported_tokens(ASKED[0], Generated((Output("", "stop"),), Usage(3, 0, 0.0)), MODEL, 1) is None
-
-
-def test_samples_of_which_one_has_no_usage_are_estimated() -> None:
-    replies = iter(range(100))
-
-    def first_without_usage(value: dict[str, object]) -> object:
-        return value | ({"usage": None} if next(replies) == 0 else {})
-
-    request = Generate(Prompt.chat("hello"), max_tokens=2, temperature=1.0, n=3)
-    with Endpoint() as server:
-        model = llm(f"openai:toy@{server.url}")
-        assert model.card.abilities
-        server.behaviour = lambda _: edited(
-            lambda value: first_without_usage(value | {"choices": value["choices"][:1]})
-        )
-        job = Job(model)
-        [found] = job.run([request])
-    assert isinstance(found, Generated)
-    assert found.usage.prompt_tokens == 0
-    assert job.tally.estimated == 1
 
 
 def test_estimates_are_upper_ones() -> None:
@@ -121,11 +91,3 @@ def test_estimated_costs_say_so() -> None:
     assert table["cost"].to_list() == ["0.1 (estimated)"]
     assert "estimated" not in cost._replace(estimated=0).words()
     assert TotalCost(None, None, None, None, None, None, 3).words() == "cost unknown (no price set)."
-
-
-def test_a_manifest_counts_calls_with_estimated_tokens() -> None:
-    with Endpoint(lambda _: edited(SILENT[0])) as server:
-        job = Job(llm(f"openai:toy@{server.url}"))
-        _, facts = run_metered(job, "answer", None, lambda: list(job.run(ASKED[:2])))
-    assert facts["estimated"] == 2
-    assert facts["prompt_tokens"] > 0

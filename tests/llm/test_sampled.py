@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -66,13 +65,6 @@ def test_intervals_are_wilsons(drawn: tuple[int, int]) -> None:
     assert high > low
 
 
-def test_intervals_get_narrower_with_samples() -> None:
-    widths = [high - low for low, high in (wilson_interval(n // 2, n) for n in (4, 16, 64, 256))]
-    assert widths == sorted(widths, reverse=True)
-    # 95 % of 64 fair draws: a half, plus or minus 0.12 or so.
-    assert wilson_interval(32, 64) == pytest.approx((0.381, 0.619), abs=0.001)
-
-
 def test_labels_are_counted() -> None:
     found = chosen(["yes", "yes", "no", "maybe"], ("yes", "no"))
     assert found.probabilities == (0.5, 0.25)
@@ -105,18 +97,6 @@ def test_nothing_said_is_not_nothing_known() -> None:
     assert found.high[0] == pytest.approx(0.194, abs=0.001)
 
 
-def test_what_is_asked_of_the_model() -> None:
-    inner = Saying("yes")
-    model = SampledModel(inner, samples=5, temperature=0.7, max_tokens=3, seed=9)
-    model.choose([Choose(PROMPT, ("yes", "no"))])
-    assert inner.seen == [Generate(PROMPT, max_tokens=3, temperature=0.7, seed=9, n=5)]
-
-
-def test_failures_stay_failures() -> None:
-    why = Failure("rate-limited", "slow down")
-    assert SampledModel(Scripted(lambda _: why)).choose([Choose(PROMPT, ("yes", "no"))] * 2) == [why, why]
-
-
 def test_it_can_choose_and_is_another_model() -> None:
     inner = Saying("yes")
     cards = [
@@ -126,33 +106,6 @@ def test_it_can_choose_and_is_another_model() -> None:
     assert all("choose" in card.abilities for card in cards)
     assert len({model_digest(card) for card in (*cards, inner.card)}) == 5
     assert cards[0].name == inner.card.name
-
-
-def test_everything_else_is_the_models_own() -> None:
-    inner = Saying("yes", batch=32)
-    model = SampledModel(inner, samples=8)
-    assert model.batch == 4
-    assert model.concurrency == inner.concurrency
-    assert model.count(PROMPT) == inner.count(PROMPT) == 3
-    assert len(model.generate([Generate(PROMPT)])) == 1
-    assert SampledModel(inner, samples=100).batch == 1
-
-
-@pytest.mark.parametrize("wrong", [{"samples": 0}, {"temperature": 0.0}, {"max_tokens": 0}], ids=str)
-def test_settings_that_cannot_be(wrong: dict[str, float]) -> None:
-    with pytest.raises(ModelError, match="is invalid"):
-        SampledModel(Saying("yes"), **wrong)  # type: ignore[arg-type]
-
-
-def test_a_model_that_cannot_generate() -> None:
-    class Mute:
-        card = replace(Scripted({}).card, name="mute")
-        batch = concurrency = 1
-        count: Callable[[Prompt], int] = staticmethod(lambda prompt: 1)
-        close: Callable[[], None] = staticmethod(lambda: None)
-
-    with pytest.raises(ModelError, match="'mute' cannot generate"):
-        SampledModel(Mute())
 
 
 def test_by_its_written_form(save: Save) -> None:
@@ -166,11 +119,6 @@ def test_by_its_written_form(save: Save) -> None:
         llm("sampled:")
     with pytest.raises(ModelError, match="has no option devise"):
         llm(f"sampled:scripted:{path}", devise="cuda")
-
-
-def test_the_number_of_tokens_is_an_option(save: Save) -> None:
-    path = save("a.json", '{"*": "no no"}')
-    assert isinstance(llm(f"sampled:scripted:{path}", max_tokens=2), SampledModel)
 
 
 @pytest.mark.parametrize(

@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm import llm
 from ragworth.llm.contract import (
-    ABILITIES,
     Choose,
-    ChoosingModel,
     Chosen,
     Failure,
     Generate,
     Generated,
-    GeneratingModel,
-    Model,
     Prompt,
     Request,
     Score,
     Scored,
-    ScoringModel,
     Trace,
 )
 from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
@@ -41,15 +34,6 @@ def asked(number: int) -> list[Choose]:
 
 def reasons(found: Sequence[object]) -> Counter[str]:
     return Counter(one.reason if isinstance(one, Failure) else "ok" for one in found)
-
-
-def test_it_is_a_model_that_can_do_everything() -> None:
-    model = Scripted({})
-    assert isinstance(model, Model)
-    assert isinstance(model, GeneratingModel)
-    assert isinstance(model, ScoringModel)
-    assert isinstance(model, ChoosingModel)
-    assert model.card.abilities == set(ABILITIES)
 
 
 def test_texts() -> None:
@@ -134,37 +118,6 @@ def test_faults_come_in_their_shares_and_the_same_way_every_time() -> None:
     assert all(150 < number < 250 for number in counts.values())
 
 
-def test_another_seed_draws_other_faults_and_so_does_another_try() -> None:
-    half = Faults(error=0.5)
-    model = Scripted({"*": {"yes": 1.0}}, faults=half)
-    first, second = model.choose(asked(50)), model.choose(asked(50))
-    other = Scripted({"*": {"yes": 1.0}}, faults=Faults(error=0.5, seed=1)).choose(asked(50))
-    assert first != second
-    assert first != other
-
-
-def test_faults_do_not_depend_on_the_order() -> None:
-    def model() -> Scripted:
-        return Scripted({"*": {"yes": 1.0}}, faults=ALL)
-
-    assert model().choose(asked(50)[::-1])[::-1] == model().choose(asked(50))
-
-
-def test_calls_take_as_long_as_they_are_told_to() -> None:
-    start = time.monotonic()
-    (slow,) = Scripted({"*": {"yes": 1.0}}, seconds=0.03).choose(asked(1))
-    assert isinstance(slow, Chosen)
-    assert slow.usage.seconds == 0.03
-    Scripted({}, faults=Faults(hang=1.0, hang_seconds=0.03)).choose(asked(1))
-    assert time.monotonic() - start >= 0.06
-
-
-@pytest.mark.parametrize("shares", [{"error": 1.5}, {"hang": -0.1}, {"error": 0.6, "hang": 0.6}], ids=str)
-def test_shares_that_cannot_be(shares: dict[str, float]) -> None:
-    with pytest.raises(ModelError, match="shares of faults"):
-        Faults(**shares)  # type: ignore[arg-type]
-
-
 def test_a_script_out_of_a_file(save: Save) -> None:
     path = save("script.json", json.dumps({"Hi there": "fine", "*": {"yes": 0.25}, "n": -1}))
     model = llm(f"scripted:{path}", batch=3, context_length=9)
@@ -188,35 +141,3 @@ def test_a_file_that_is_no_script(text: str | bytes, save: Save) -> None:
     with pytest.raises(ModelError) as caught:
         llm(f"scripted:{path}")
     assert "bad.json" in str(caught.value)
-
-
-def test_a_script_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="cannot be read"):
-        llm(f"scripted:{tmp_path / 'none.json'}")
-    with pytest.raises(ModelError, match="the script is missing"):
-        llm("scripted:")
-
-
-def test_options_that_are_not_right(save: Save) -> None:
-    path = save("a.json", "{}")
-    with pytest.raises(ModelError, match="has no option device") as caught:
-        llm(f"scripted:{path}", device="cuda")
-    assert "concurrency" in str(caught.value)
-    with pytest.raises(ModelError):
-        llm(f"scripted:{path}", error="often")
-    with pytest.raises(ModelError, match="unknown kind of model"):
-        llm("skripted:x")
-
-
-@pytest.mark.parametrize(
-    "option", [{"batch": "many"}, {"concurrency": 1.5}, {"seconds": "x"}, {"context_length": "x"}], ids=str
-)
-def test_options_of_the_wrong_type(option: dict[str, object], save: Save) -> None:
-    with pytest.raises(ModelError):
-        llm(f"scripted:{save('a.json', '{}')}", **option)
-
-
-def test_a_stop_ends_a_text() -> None:
-    (found,) = Scripted({"*": "one. two"}).generate([Generate(HI, stop=(".",))])
-    assert isinstance(found, Generated)
-    assert found.outputs[0].text == "one"

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from ragworth.errors import ModelError
 from ragworth.llm.contract import Prompt, PromptMessage, Span
-from ragworth.llm.truncation import fit_prompt, parse_on_long
+from ragworth.llm.truncation import fit_prompt
 
 WORDS = st.lists(st.sampled_from(["a", "bb", "ccc", "é", "\n", "  "]), max_size=12).map(" ".join)
 
@@ -100,45 +98,6 @@ def test_short_passages_stay_whole() -> None:
     assert lost == len(" d e f")
 
 
-def test_a_prompt_that_fits_is_the_same_one() -> None:
-    prompt = made([[("a b", True)]])
-    found = fit_prompt(prompt, 2, words)
-    assert found is not None
-    assert found == (prompt, 0)
-    assert found[0] is prompt
-
-
-def test_none_when_the_instructions_alone_are_too_long() -> None:
-    assert fit_prompt(made([[("five words are too many", False)]]), 4, words) is None
-    assert fit_prompt(made([[("five words are too many ", False), ("and more", True)]]), 4, words) is None
-    found = fit_prompt(made([[("five words are too many ", False), ("and more", True)]]), 5, words)
-    assert found is not None
-    assert found[0].messages[0].content == "five words are too many "
-
-
-def test_passages_in_several_messages_and_in_any_order() -> None:
-    prompt = made([[("a a a a", True), (" | ", False), ("b b", True)], [("c c c", True), (" ?", False)]])
-    turned = Prompt(prompt.messages, prompt.passages[::-1], prompt.version)
-    found, other = fit_prompt(prompt, 8, words), fit_prompt(turned, 8, words)
-    assert found is not None
-    assert other is not None
-    assert [message.content for message in found[0].messages] == ["a a | b b", "c c ?"]
-    assert other[0].messages == found[0].messages
-    assert sorted(texts(other[0])) == sorted(texts(found[0]))
-
-
-def test_counting_is_asked_seldom() -> None:
-    asked: list[int] = []
-
-    def counted(prompt: Prompt) -> int:
-        asked.append(1)
-        return words(prompt)
-
-    prompt = made([[("Rules | ", False), ("word " * 5000, True)]])
-    assert fit_prompt(prompt, 1000, counted) is not None
-    assert len(asked) <= 15
-
-
 def test_text_without_blanks_is_cut_too() -> None:
     chinese = "北京是中华人民共和国的首都" * 20
     prompt = made([[("Rules | ", False), (chinese, True), (" | ", False), ("short and sweet", True)]])
@@ -151,10 +110,3 @@ def test_text_without_blanks_is_cut_too() -> None:
     first, second = texts(found[0])
     assert second == "short and sweet"
     assert len(first) > 50
-
-
-def test_the_option_in_words() -> None:
-    assert parse_on_long("cut") is True
-    assert parse_on_long("error") is False
-    with pytest.raises(ModelError, match="on_long is 'truncate'"):
-        parse_on_long("truncate")

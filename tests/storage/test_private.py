@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from ragworth.calls.store import Store
 from ragworth.formats.files import create_file
 from ragworth.storage.output import open_output, write_output
-from ragworth.storage.private import make_private, private_file, private_folder
+from ragworth.storage.private import private_file, private_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")
 
@@ -91,21 +89,3 @@ def test_a_store_is_private_with_all_that_sqlite_puts_beside_it(tmp_path: Path) 
         assert set(beside) == {f"calls.sqlite{ending}" for ending in ("", "-wal", "-shm", ".lock", ".lock-journal")}
         assert set(beside.values()) == {0o600}
     assert mode(tmp_path / "new") == 0o700
-
-
-def test_the_mode_of_a_store_that_is_there_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "calls.sqlite"
-    with Store(path):
-        pass
-    path.chmod(0o640)
-    with Store(path) as store, store.writing():
-        assert mode(path) == 0o640
-    with closing(sqlite3.connect(path)) as found:
-        assert found.execute("SELECT count(*) FROM answers").fetchone() == (0,)
-
-
-def test_what_was_just_made_is_tightened(tmp_path: Path) -> None:
-    (tmp_path / "made" / "in").mkdir(parents=True)
-    (tmp_path / "made" / "in" / "file").write_text("")
-    make_private(tmp_path / "made")
-    assert [mode(tmp_path / "made" / each) for each in ("", "in", "in/file")] == [0o700, 0o700, 0o600]

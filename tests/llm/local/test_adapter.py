@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.errors import ModelError
 from ragworth.llm.embedded import ADAPTER_FILE, READER_ADAPTER, REWRITER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.safetensors_file import read_safetensors
@@ -36,12 +36,6 @@ def test_arrays_are_read_in_single_precision_with_the_metadata(tmp_path: Path) -
         np.testing.assert_array_equal(array, ARRAYS[name].astype(np.float32), err_msg=name)
 
 
-def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.llm.local.safetensors_file.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"ragworth\[embedded\]"):
-        read_safetensors(ADAPTER_FILE)
-
-
 def fact(**other: Any) -> dict[str, Any]:
     return {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8], **other}}
 
@@ -51,14 +45,9 @@ def fact(**other: Any) -> dict[str, Any]:
     [
         b"",
         b"short",
-        bytes(64),
-        b"\xff" * 64,
         packed(b"{}")[:-1],
         packed(b"not JSON" * 4, bytes(8)),
-        packed(b'{"x": "\xff"}', bytes(8)),
         packed(b"[" * 100_000, bytes(8)),
-        packed([1, 2], bytes(8)),
-        packed(7, bytes(8)),
         packed({"x": 3}, bytes(8)),
         packed({"x": {"dtype": "F32"}}, bytes(8)),
         packed({"__metadata__": "words"}, bytes(8)),
@@ -66,17 +55,11 @@ def fact(**other: Any) -> dict[str, Any]:
         packed(fact(data_offsets=[8, 16]), bytes(16)),
         packed(fact(), bytes(9)),
         packed(fact(dtype="BF16"), bytes(8)),
-        packed(fact(dtype=["F32"]), bytes(8)),
         packed(fact(shape=[3]), bytes(8)),
         packed(fact(shape=[-1]), bytes(8)),
-        packed(fact(shape=[-1, -2]), bytes(8)),
         packed(fact(shape=[1 << 70]), bytes(8)),
-        packed(fact(shape="ab"), bytes(8)),
-        packed(fact(data_offsets=[0]), bytes(8)),
         packed(fact(data_offsets=[-8, 8]), bytes(8)),
-        packed(fact(data_offsets=[8, 0]), bytes(8)),
         packed(fact(data_offsets=[4, 12]), bytes(8)),
-        packed(fact(data_offsets=[0.0, 8.0]), bytes(8)),
         packed(fact(), bytes(7)),
     ],
 )
@@ -86,15 +69,6 @@ def test_damaged_and_hostile_files_are_refused(tmp_path: Path, content: bytes) -
     with pytest.raises(ModelError, match="cannot be read as safetensors") as error:
         read_safetensors(path)
     assert error.value.file == str(path)
-
-
-def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.safetensors", ARRAYS)
-    whole = path.read_bytes()
-    for size in range(0, len(whole), 7):
-        path.write_bytes(whole[:size])
-        with pytest.raises(ModelError):
-            read_safetensors(path)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -114,14 +88,6 @@ def test_differences_are_the_products_of_the_pairs(tmp_path: Path) -> None:
     np.testing.assert_array_equal(delta, [[0.5, 1.0, 1.5], [-2.0, -4.0, -6.0]])
     assert delta.dtype == np.float32
     assert adapter.about["temperature"] == "1.5"
-
-
-def test_equal_adapters_have_the_same_digest(tmp_path: Path) -> None:
-    one = Adapter(write(tmp_path / "a", {"m.down": np.ones((1, 2), np.float16)}))
-    same = Adapter(write(tmp_path / "b", {"m.down": np.ones((1, 2), np.float16)}))
-    other = Adapter(write(tmp_path / "c", {"m.down": np.zeros((1, 2), np.float16)}))
-    assert one.digest == same.digest != other.digest
-    assert len(one.digest) == 16
 
 
 def test_a_file_can_hold_several(tmp_path: Path) -> None:

@@ -40,27 +40,6 @@ def test_every_row_is_in_one_group_and_begins_like_the_others(
             assert group.shared == 0
 
 
-@given(rows_and_firsts())
-def test_a_prefix_is_as_long_as_it_can_be(given_rows: tuple[list[list[int]], list[int]]) -> None:
-    rows, firsts = given_rows
-    for group in group_by_prefix(rows, firsts):
-        if len(group.rows) > 1 and group.shared:
-            longest = min(min(firsts[row], len(rows[row])) for row in group.rows)
-            longer = {tuple(rows[row][: group.shared + 1]) for row in group.rows}
-            assert group.shared == longest or len(longer) > 1
-
-
-def test_nothing_at_all() -> None:
-    assert list(group_by_prefix([], [])) == []
-    BatchBudget(10, 10).batches([], lambda start, end: pytest.fail("there is nothing to do"))
-
-
-def test_without_sharing_all_rows_are_one_group() -> None:
-    rows = [[1] * 20, [2] * 30, [1] * 25]
-    (group,) = group_by_prefix(rows, [20, 30, 25], share=False)
-    assert group == ([1, 2, 0], 0)
-
-
 LENGTHS = st.lists(st.integers(0, 50), max_size=30).map(lambda found: sorted(found, reverse=True))
 
 
@@ -102,15 +81,3 @@ def test_a_single_row_that_is_too_much_is_an_error() -> None:
 
     with pytest.raises(MemoryError, match="no room for one"):
         BatchBudget(1000, 8).batches([10] * 5, work)
-
-
-def test_other_errors_are_not_tried_again() -> None:
-    tried: list[int] = []
-
-    def work(start: int, end: int) -> None:
-        tried.append(start)
-        raise ValueError("something else")
-
-    with pytest.raises(ValueError, match="something else"):
-        BatchBudget(1000, 8).batches([10] * 5, work)
-    assert tried == [0]

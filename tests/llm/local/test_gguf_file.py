@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zlib
@@ -153,49 +152,6 @@ def test_a_model_whose_numbers_were_changed_on_purpose_is_built_again(cache: Pat
     assert data.read_bytes() != content
 
 
-def test_a_model_in_the_place_of_another_is_built_again(cache: Path, file: Path, tmp_path: Path) -> None:
-    plain = onnx_model.load(file)
-    (own,) = (cache / "models").iterdir()
-    adapted = onnx_model.load(file, adapter=adapter(tmp_path / "one.safetensors"))
-    (other,) = set((cache / "models").iterdir()) - {own}
-    assert asked(adapted) != asked(plain)
-    shutil.rmtree(own)
-    other.rename(own)
-    assert asked(onnx_model.load(file)) == asked(plain)
-
-
-def test_a_library_that_cannot_run_the_graph_is_told_with_a_remedy(cache: Path, file: Path) -> None:
-    """As ONNX Runtime 1.22 on ARM, which lacks one of its kernels."""
-    opened: Any = onnx_model.load(file)
-
-    class Old:
-        def run(self, *_: object) -> None:
-            raise RuntimeError("MatMulNBits: only 4b quantization is supported")
-
-    opened.runtime._alone._session = opened.runtime.together._session = Old()
-    with pytest.raises(ModelError, match="cannot run the model on this machine") as error:
-        asked(opened)
-    assert error.value.remedy == "pip install --upgrade onnxruntime"
-
-
-def test_a_model_built_for_another_kind_of_processor_is_built_again(
-    cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ragworth.llm.local import onnx_session
-
-    exact = onnx_model.load(file)
-    if not exact.facts.signed:
-        pytest.skip("this processor doesn't multiply bytes exactly, so it has the other kind of model already")
-    monkeypatch.setattr(onnx_session, "has_exact_int8", lambda path: False)
-    other = onnx_model.load(file)
-    assert (exact.facts.signed, other.facts.signed) == (True, False)
-    assert asked(other) == asked(exact)
-    assert other.runtime.name == exact.runtime.name
-    monkeypatch.undo()
-    monkeypatch.setenv("RAGWORTH_CACHE", str(cache))
-    assert onnx_model.load(file).facts.signed is False  # right everywhere, so it stays
-
-
 def adapter(path: Path, name: str = "model.layers.0.mlp.up_proj", *, outputs: int = made_gguf.INNER) -> Adapter:
     """An adapter that adds 0.05 to every number of a matrix."""
     down, up = np.full((2, made_gguf.HIDDEN), 0.25, np.float16), np.full((outputs, 2), 0.1, np.float16)
@@ -215,28 +171,11 @@ def test_an_adapter_is_merged_and_kept_apart(cache: Path, file: Path, tmp_path: 
         onnx_model.load(file, adapter=adapter(tmp_path / "small.safetensors", outputs=3))
 
 
-def test_a_model_that_was_built_with_an_adapter_is_loaded_without_arithmetic(
-    cache: Path, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = adapter(tmp_path / "one.safetensors")
-    first = asked(onnx_model.load(file, adapter=one))
-    monkeypatch.setattr(Adapter, "deltas", None)
-    assert asked(onnx_model.load(file, adapter=Adapter(one.path))) == first
-
-
 def test_a_cache_that_cannot_be_written_to_costs_time_only(file: Path, cache: Path) -> None:
     cache.write_text("a file where a folder should be")
     opened = onnx_model.load(file)
     assert len(asked(opened)) == 20
     assert "built for this process only" in opened.facts.notes[0]
-
-
-def test_no_room_anywhere_is_an_error(file: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache.write_text("")
-    monkeypatch.setattr("tempfile.tempdir", str(cache / "nowhere"))
-    with pytest.raises(ModelError, match="the model can't be saved") as error:
-        onnx_model.load(file)
-    assert "RAGWORTH_CACHE" in error.value.remedy
 
 
 @pytest.mark.slow

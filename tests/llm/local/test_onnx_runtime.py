@@ -24,7 +24,7 @@ from ragworth.llm.local.onnx_graph import write_decoder, write_probe
 from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL, PIECE_TOKENS, PROBE, OnnxSession, SessionOutput, has_exact_int8
 from ragworth.llm.local.onnx_tensors import Arithmetic, FloatArithmetic, IntegerArithmetic
-from ragworth.llm.local.onnx_weights import FoldedWeights, quantize_blocks, quantize_columns
+from ragworth.llm.local.onnx_weights import FoldedWeights
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
 from tests.llm.local import made_gguf
 
@@ -281,12 +281,6 @@ def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_fil
         decoding.step([1], [0])
 
 
-def test_a_graph_that_cannot_be_loaded_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / MODEL).write_bytes(b"nonsense")
-    with pytest.raises(ModelError, match="ONNX Runtime cannot load it"):
-        OnnxRuntime(tmp_path / MODEL, "nonsense", context=8)
-
-
 def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.GgufContents) -> None:
     """What a layer reads of a vector, and what it adds to it, is the same after a turn as before."""
     straight, turned = (FoldedWeights(contents.sizes, contents.weights, turned=turned) for turned in (False, True))
@@ -303,19 +297,6 @@ def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.GgufContent
     stirred = (inner.reshape(5, -1, 64) @ turned.mixing).reshape(inner.shape)
     np.testing.assert_allclose(stirred @ mixed.down, (inner @ plain.down) @ turn, atol=1e-4)
     np.testing.assert_allclose(turned.output() @ there.T, straight.output() @ vectors.T, atol=1e-4)
-
-
-def test_eight_bits_are_within_half_a_step() -> None:
-    matrix = np.random.default_rng(0).standard_normal((64, 10)).astype(np.float32)
-    matrix[:, 3] = 0
-    columns = quantize_columns(matrix)
-    assert np.abs(columns.values * columns.scales - matrix).max() <= columns.scales.max() / 2 + 1e-6
-    rows = np.ascontiguousarray(matrix.T)
-    blocks = quantize_blocks(rows)
-    back = ((blocks.values.astype(np.float32) - 128) * blocks.scales[..., None]).reshape(rows.shape)
-    assert np.abs(back - rows).max() <= blocks.scales.max() / 2 + 1e-6
-    again = quantize_blocks(back)
-    np.testing.assert_array_equal(again.values, blocks.values)
 
 
 @pytest.mark.torch

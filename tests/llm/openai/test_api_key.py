@@ -7,7 +7,6 @@ import gc
 import json
 import logging
 import pickle
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -109,12 +108,6 @@ def test_a_key_that_is_but_a_word_is_left_in_answers(word: str) -> None:
 def test_tokens_that_spell_out_the_key_together() -> None:
     tokens = ["The", " key is ", KEY[:5], KEY[5:20], f"{KEY[20:]}.", " Good", " day"]
     assert ApiKey(KEY).redact_tokens(tokens) == ("The", " key is ", REDACTED, REDACTED, REDACTED, " Good", " day")
-
-
-def test_many_tokens_that_spell_out_the_key_are_no_burden() -> None:
-    start = time.monotonic()
-    assert set(ApiKey(KEY).redact_tokens([KEY[:9], KEY[9:]] * 50_000)) == {REDACTED}
-    assert time.monotonic() - start < 5  # a product of tokens and keys takes minutes
 
 
 def echo(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 import time
@@ -15,7 +14,6 @@ import pytest
 
 from ragworth.llm.contract import MAX_CHARACTERS, Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import errors, http, rate_limit
-from ragworth.llm.openai.connections import CountingReader
 from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.http import EndpointChannel
 from ragworth.llm.openai.model import OpenAIModel, open_model
@@ -161,17 +159,6 @@ def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoi
     texts = [one.outputs[0].text for one in found if isinstance(one, Generated)]
     assert texts[0] == "Hi"
     assert texts[1] != "Hi"
-
-
-def test_bytes_that_nobody_asked_for_are_counted() -> None:
-    async def work() -> list[int]:
-        reader = CountingReader()
-        reader.feed_data(b"abcdef")
-        counts = [reader.unread]
-        await reader.read(4)
-        return [*counts, reader.unread]
-
-    assert asyncio.run(work()) == [6, 2]
 
 
 def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> None:

@@ -120,18 +120,6 @@ def test_scores_are_those_of_the_whole_distribution(model: OpenAIModel, url: str
     assert found[0].trace.logprobs == pytest.approx(true, abs=0.02)
 
 
-def test_what_was_generated_scores_as_it_was_generated(model: OpenAIModel) -> None:
-    made = model.generate([Generate(CHAT, max_tokens=6, detail="logprobs")])[0]
-    assert isinstance(made, Generated)
-    trace = made.outputs[0].trace
-    assert trace is not None
-    scored = model.score([Score(CHAT, made.outputs[0].text)])[0]
-    assert isinstance(scored, Scored)
-    count = len(scored.trace.tokens)
-    assert scored.trace.tokens == trace.tokens[:count]
-    assert scored.trace.logprobs == pytest.approx(trace.logprobs[:count], abs=0.02)
-
-
 def test_labels_are_exact_however_rare(model: OpenAIModel, url: str) -> None:
     labels = ("Yes", "No", "Zebra")
     found = model.choose([Choose(CHAT, labels), Choose(CHAT, labels, "sequence")])
@@ -145,22 +133,6 @@ def test_labels_are_exact_however_rare(model: OpenAIModel, url: str) -> None:
     assert isinstance(found[1], Chosen)
     assert found[1].probabilities[:2] == pytest.approx(first[:2], rel=0.05), "Yes and No are single tokens"
     assert found[1].probabilities[2] <= found[0].probabilities[2] * 1.05
-
-
-def test_samples_differ_and_come_again_with_their_seed(model: OpenAIModel) -> None:
-    ask = Generate(Prompt.chat("Name a colour."), max_tokens=5, temperature=1.5, n=3, seed=11)
-    first, second = model.generate([ask])[0], model.generate([ask])[0]
-    assert isinstance(first, Generated)
-    assert isinstance(second, Generated)
-    assert len({one.text for one in first.outputs}) > 1
-    assert [one.text for one in first.outputs] == [one.text for one in second.outputs]
-
-
-def test_a_schema_is_followed(model: OpenAIModel) -> None:
-    schema = {"type": "object", "properties": {"answer": {"type": "boolean"}}, "required": ["answer"]}
-    found = model.generate([Generate(CHAT, max_tokens=40, schema=json.dumps(schema))])[0]
-    assert isinstance(found, Generated)
-    assert set(json.loads(found.outputs[0].text)) == {"answer"}
 
 
 def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAIModel) -> None:

@@ -30,8 +30,6 @@ CHAT = Prompt.chat("Is it so?", system="Be brief.")
 CHAT_IDS = toy.encode("<|system|>Be brief.<|end|><|user|>Is it so?<|end|><|assistant|>", bos=True)
 TEXT = Prompt.text("One, two")
 TEXT_IDS = toy.encode("One, two", bos=True)
-VOCABULARY = len(toy.PIECES)
-
 Opened = Callable[..., tuple[OpenAIModel, Endpoint]]
 
 
@@ -138,32 +136,6 @@ def test_a_server_that_refuses_several(opened: Opened) -> None:
     assert len(server.asked()) == before + 1 + 3 + 3, "it is asked for several once"
 
 
-def test_too_many_samples_are_left_out(opened: Opened) -> None:
-    model, server = opened()
-    assert model.card
-    server.script(edited(lambda value: value | {"choices": value["choices"] * 3}))
-    assert len(generated(model.generate([Generate(CHAT, max_tokens=4, temperature=1.0, n=2)])[0]).outputs) == 2
-
-
-def test_greedy_repeats_are_asked_for_once(opened: Opened) -> None:
-    model, server = opened()
-    before = len(model.card.notes) and len(server.asked())
-    found = generated(model.generate([Generate(CHAT, max_tokens=2, n=4)])[0])
-    assert len(set(found.outputs)) == 1
-    assert len(found.outputs) == 4
-    assert len(server.asked()) == before + 1
-
-
-def test_nothing_but_temperature_and_top_p_where_it_is_known_how(opened: Opened) -> None:
-    for kind, more in (("openai", {}), ("vllm", {"top_k": -1, "min_p": 0.0}), ("llamacpp", {"top_k": 0, "min_p": 0.0})):
-        model, server = opened(kind=kind)
-        model.generate([Generate(CHAT, max_tokens=1, temperature=0.5, top_p=0.9)])
-        body = server.asked()[-1].body
-        assert more.items() <= body.items()
-        assert ("top_k" in body) == bool(more)
-        assert (body["temperature"], body["top_p"], body["seed"]) == (0.5, 0.9, 0)
-
-
 def test_a_schema(opened: Opened) -> None:
     schema = '{"type": "object", "properties": {"ok": {"type": "boolean"}}}'
     model, _ = opened()
@@ -244,22 +216,6 @@ def test_labels_after_a_blank(opened: Opened, blank: str) -> None:
     assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))
 
 
-def test_log_probabilities_that_are_missing_this_time(opened: Opened) -> None:
-    model, server = opened()
-    assert model.card
-
-    def without(value: Any) -> Any:
-        return value | {"choices": [one | {"logprobs": None} for one in value["choices"]]}
-
-    server.script(edited(without), edited(without))
-    for found in (
-        model.generate([Generate(CHAT, max_tokens=2, detail="logprobs")])[0],
-        model.choose([Choose(CHAT, ("Yes", "No"))])[0],
-    ):
-        assert failed(found).reason == "no-logprobs"
-        assert failed(found).retry
-
-
 EXACT = [{"kind": "vllm"}, {"kind": "llamacpp"}]
 
 
@@ -314,13 +270,6 @@ def test_labels_have_bounds_where_tokens_are_not_told(opened: Opened, prompt: Pr
     assert failed(model.choose([Choose(prompt, labels, "sequence")])[0]).reason == "no-logprobs"
 
 
-@pytest.mark.parametrize("kind", ["vllm", "llamacpp"])
-def test_tokens_are_counted_with_the_template(opened: Opened, kind: str) -> None:
-    model, _ = opened(kind=kind)
-    assert model.count(CHAT) == len(CHAT_IDS)
-    assert model.count(TEXT) == len(TEXT_IDS)
-
-
 LONG = Prompt((PromptMessage("user", "Judge this: " + "word " * 200 + "End."),), (Span(0, 12, 1012),), "v")
 
 
@@ -347,13 +296,6 @@ def test_prompts_that_are_cut(opened: Opened, kind: str) -> None:
     assert chosen(model.choose([Choose(LONG, ("Yes", "No"))])[0]).usage.cut > 0
     hopeless = Prompt.chat("word " * 200)
     assert failed(model.generate([Generate(hopeless, max_tokens=9)])[0]).reason == "too-long"
-
-
-def test_a_server_that_says_too_long_itself(opened: Opened) -> None:
-    model, _ = opened(context=200)
-    found = failed(model.generate([Generate(LONG, max_tokens=9)])[0])
-    assert (found.reason, found.retry) == ("too-long", False)
-    assert "maximum context length is 200" in found.detail
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm", "llamacpp"])
@@ -386,10 +328,3 @@ def test_a_withheld_label_has_no_probability(opened: Opened) -> None:
         edited(lambda value: value | {"choices": [one | {"finish_reason": "SAFETY"} for one in value["choices"]]})
     )
     assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0])[::2] == ("refused", False)
-
-
-def test_half_a_character_is_refused(opened: Opened) -> None:
-    model, _ = opened(kind="llamacpp")
-    broken = Prompt.chat("half \ud83d")
-    found = [*model.generate([Generate(broken)]), *model.score([Score(broken, "x")])]
-    assert {failed(one)[:3] for one in found} == {("refused", "the prompt contains a lone surrogate", False)}

@@ -8,7 +8,6 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -154,16 +153,6 @@ def test_a_reply_ends_the_silence(server: Endpoint) -> None:
     model.close()
 
 
-def test_repetitions_end_with_the_deadline(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "FIRST_WAIT", 0.1)
-    begun = time.monotonic()
-    found = ask(server, *[status(500)] * 50, deadline=0.7, retries=50)
-    assert time.monotonic() - begun < 3
-    assert isinstance(found, Failure)
-    assert found.reason in ("server-error", "timed-out"), "as the last attempt ended before the deadline or not"
-    assert 2 <= len(server.asked()) <= 8
-
-
 def test_a_reply_without_end(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "MAX_REPLY", 4 << 20)
     found = ask(server, ENDLESS)
@@ -181,50 +170,6 @@ def test_retry_after_beyond_the_deadline_fails_at_once_for_all(server: Endpoint)
     assert {one.reason for one in found if isinstance(one, Failure)} == {"rate-limited"}
     assert len(found) == 4
     assert len(server.asked()) == 1
-
-
-def test_retry_after_pauses_the_whole_model(server: Endpoint) -> None:
-    model = probed(server, concurrency=1)
-    server.script(status(429, retry_after="0.4"))
-    begun = time.monotonic()
-    found = model.generate([ASK] * 3)
-    model.close()
-    assert 0.4 <= time.monotonic() - begun < 3
-    assert all(isinstance(one, Generated) for one in found)
-    assert len(server.asked()) == 4
-
-
-def test_an_endpoint_that_takes_four_at_a_time() -> None:
-    with Endpoint() as small:
-        small.behaviour = lambda seen: status(429) if small.active > 4 else slow(0.15)
-        model = probed(small, concurrency=32, retries=50)
-        found = model.generate([ASK] * 40)
-        assert all(isinstance(one, Generated) for one in found)
-        assert model._channel is not None
-        assert model._channel._pace is not None
-        assert model._channel._pace.width < 32
-        assert model._channel._pace.active == 0
-        assert 40 < len(small.asked()) < 120, "it learns"
-        model.close()
-
-
-def test_no_more_at_a_time_than_allowed(server: Endpoint) -> None:
-    server.behaviour = lambda seen: slow(0.02)
-    model = probed(server, concurrency=3)
-    server.most_at_once = 0
-    with ThreadPoolExecutor(12) as threads:
-        found = [one for many in threads.map(lambda _: model.generate([ASK] * 2), range(12)) for one in many]
-    model.close()
-    assert all(isinstance(one, Generated) for one in found)
-    assert server.most_at_once == 3
-
-
-def test_the_queue_is_not_held_against_a_request(server: Endpoint) -> None:
-    server.behaviour = lambda seen: slow(0.1)
-    model = probed(server, concurrency=1, deadline=1.0)
-    found = model.generate([ASK] * 15)  # 1.5 s altogether
-    model.close()
-    assert all(isinstance(one, Generated) for one in found)
 
 
 def test_twenty_per_cent_faults() -> None:
@@ -288,14 +233,6 @@ def test_a_model_that_is_forgotten_leaves_no_thread(server: Endpoint) -> None:
     del model
     gc.collect()
     assert threads() == 0
-
-
-def test_connections_are_used_again(server: Endpoint) -> None:
-    model = probed(server)
-    for _ in range(5):
-        model.generate([ASK])
-    model.close()
-    assert server.connections <= 2
 
 
 def test_replies_that_cannot_be_used_are_counted(server: Endpoint) -> None:

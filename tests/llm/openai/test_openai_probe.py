@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ragworth.errors import ModelError
-from ragworth.llm.contract import ChoosingModel, Generate, Generated, GeneratingModel, Model, Prompt, ScoringModel
+from ragworth.llm.contract import Generate, Generated, Prompt
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
 from ragworth.llm.openai.probe import ModelListing, _listing_warnings
-from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Act, Endpoint, Seen, edited, status
+from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
 
 ALL = {"generate", "logprobs", "score", "choose", "schema"}
 
@@ -80,11 +80,6 @@ def test_notes_are_plain_words() -> None:
         assert not any("300,000" in note for note in card_of(server, vocabulary=1000).notes)
 
 
-def test_ollama_is_known_for_cutting_prompts() -> None:
-    with Endpoint(owner="library") as server:
-        assert any("Ollama" in note for note in card_of(server).notes)
-
-
 @pytest.mark.parametrize(
     ("listed", "asked", "warns"),
     [
@@ -101,22 +96,6 @@ def test_a_model_that_the_endpoint_does_not_list(listed: tuple[str, ...], asked:
     assert bool(found) == warns
     if warns:
         assert repr(listed[0]) in found[0] and "another one may be answering" in found[0]
-
-
-def test_a_server_that_answers_whatever_the_name() -> None:
-    with Endpoint(kind="llamacpp") as server:
-        model = open_model(f"other@{server.url}")
-        assert any("doesn't list the model 'other' ('toy')" in note for note in model.card.notes)
-        assert model.warnings
-        model.close()
-
-
-def test_only_the_named_interface_is_asked() -> None:
-    with Endpoint() as server:
-        card_of(server, api="completions")
-        assert {one.path for one in server.asked()} == {"/v1/completions"}
-    with Endpoint(chat=False) as server, pytest.raises(ModelError, match="no such path: /v1/chat/completions"):
-        card_of(server, api="chat")
 
 
 def test_a_model_that_is_not_there() -> None:
@@ -154,38 +133,6 @@ def test_an_overloaded_endpoint_is_not_taken_for_a_poor_one() -> None:
         card_of(server)
 
 
-def test_a_server_that_falls_over_log_probabilities() -> None:
-    with Endpoint(lambda seen: status(500) if seen.body.get("logprobs") else GOOD) as server:
-        assert card_of(server).abilities == {"generate", "schema"}
-
-
-def test_log_probabilities_in_an_unknown_form_are_none() -> None:
-    def odd(value: Any) -> Any:
-        return value | {"choices": [one | {"logprobs": [{"tok": "Yes"}]} for one in value["choices"]]}
-
-    with Endpoint(lambda seen: edited(odd) if seen.body.get("logprobs") else GOOD) as server:
-        assert card_of(server).abilities == {"generate", "schema"}
-
-
-def test_a_model_that_needs_more_than_a_token_to_reason() -> None:
-    words = "Could not finish the message because max_tokens or model output limit was reached."
-    with Endpoint(lambda seen: status(400, words) if seen.body["max_tokens"] == 1 else GOOD) as server:
-        assert card_of(server).abilities == {"generate", "schema"}
-
-
-def test_a_server_that_tokenizes_texts_but_no_chats() -> None:
-    """As a server that reports its context length as vLLM does."""
-
-    def refuse(seen: Seen) -> Act:
-        return status(400, "prompt: field required") if "messages" in (seen.body or {}) else GOOD
-
-    with Endpoint(kind="vllm", without=("/detokenize",)) as server:
-        server.others = refuse
-        card = card_of(server)
-        assert (card.abilities, card.context_length) == (ALL - {"score"}, 2048)
-        assert any("doesn't count tokens" in note for note in card.notes)
-
-
 def test_many_threads_probe_once() -> None:
     with Endpoint() as server:
         model = open_model(f"toy@{server.url}")
@@ -204,11 +151,3 @@ def test_many_threads_probe_once() -> None:
         assert sum(one.path == "/v1/models" for one in server.seen) == 1
         assert all(isinstance(one, Generated) for one in found)
         assert len(found) == 8
-
-
-def test_it_follows_the_contract() -> None:
-    with Endpoint() as server:
-        model = open_model(f"toy@{server.url}")
-        for part in (Model, GeneratingModel, ScoringModel, ChoosingModel):
-            assert isinstance(model, part)
-        model.close()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import pytest
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.errors import ModelError
 from ragworth.llm.openai.model import open_model
-from ragworth.llm.openai.probe import EndpointFacts
-from ragworth.llm.openai.protocol import RequestFormat
-from ragworth.llm.openai.spec import EndpointOptions, check_options, parse_address
+from ragworth.llm.openai.spec import check_options, parse_address
 
 
 @pytest.mark.parametrize(
@@ -75,12 +72,6 @@ def test_all_that_is_wrong_with_options_is_said_at_once() -> None:
     assert "expected: some of concurrency, deadline" in message
 
 
-def test_options() -> None:
-    assert check_options({}) == EndpointOptions()
-    found = check_options({"concurrency": 4, "deadline": 1.5, "tokens_per_minute": 1000, "context_length": None})
-    assert found.limits == (4, 1.5, 6, None, 1000)
-
-
 @pytest.mark.parametrize(
     ("given", "fields"),
     [
@@ -120,20 +111,3 @@ def test_further_fields_are_part_of_the_identity() -> None:
     ]
     assert len({card.identity for card in cards}) == 3
     assert cards[1] == cards[3]
-
-
-def test_opening_sends_nothing_and_needs_h11(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = open_model("m@http://127.0.0.1:9", concurrency=3)
-    assert (model.batch, model.concurrency) == (1, 3)
-    assert repr(model) == "OpenAI('m', 'http://127.0.0.1:9/v1')"
-    model.close()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"pip install \"ragworth\[openai\]\""):
-        open_model("m")
-
-
-def test_azure_is_asked_for_deployments_which_it_does_not_list() -> None:
-    for host, warnings in (("a.openai.azure.com", ()), ("a.example.com", ("the endpoint of mine odd",))):
-        model = open_model(f"mine@https://{host}/openai/v1")
-        model._facts = EndpointFacts(RequestFormat(True), warnings=("odd",))
-        assert model.warnings == warnings

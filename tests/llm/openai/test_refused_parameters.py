@@ -12,13 +12,9 @@ from ragworth.llm.contract import (
     Failure,
     Generate,
     Generated,
-    Output,
     Prompt,
     PromptMessage,
-    Score,
     Span,
-    Trace,
-    cut_at_stop,
 )
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.errors import EndpointError
@@ -100,15 +96,6 @@ def test_what_is_refused_without_being_named_is_left_out(names: tuple[str, ...])
         assert {"generate", "logprobs"} <= model.card.abilities
 
 
-def test_several_at_once() -> None:
-    with opened(refuses=ONE_OF_EACH) as (model, server):
-        assert len([note for note in model.card.notes if "refuses" in note]) == 5
-        (found,) = model.generate([SAMPLED])
-        assert isinstance(found, Generated) and len(found.outputs) == 2
-        assert server.asked()[-1].body.keys() == {"model", "max_tokens", "n", "messages"}
-        assert server.asked()[-1].body["messages"] == [{"role": "user", "content": "Be brief.\n\nIs it so?"}]
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -129,14 +116,6 @@ def test_a_temperature_of_0_that_is_refused_is_a_low_one(message: str) -> None:
         model.close()
 
 
-def test_a_temperature_that_is_only_taken_as_1_is_left_out() -> None:
-    message = "temperature must be greater than 0.99 with this model"
-    with opened(refuses=(("temperature", message),)) as (model, server):
-        assert isinstance(model.generate([GREEDY])[0], Generated)
-        assert "temperature" not in server.asked()[-1].body
-        assert len(model.warnings) == 1 and "left out" in model.warnings[0]
-
-
 def test_texts_are_cut_at_stop_texts_that_the_endpoint_does_not_take() -> None:
     with opened(refuses=(("stop", "stop is not supported"),)) as (model, _):
         whole = toy.decode(toy.generate(toy.encode(toy.template(_messages()), bos=True), 8).ids)
@@ -149,24 +128,6 @@ def test_texts_are_cut_at_stop_texts_that_the_endpoint_does_not_take() -> None:
 
 def _messages() -> list[dict[str, str]]:
     return [{"role": one.role, "content": one.content} for one in CHAT.messages]
-
-
-def test_greedy_repeats_are_samples_where_there_is_no_temperature() -> None:
-    with opened(refuses=(WORDINGS[0],)) as (model, server):
-        assert model.card
-        (found,) = model.generate([Generate(CHAT, max_tokens=4, n=3)])
-        assert isinstance(found, Generated) and len(found.outputs) == 3
-        assert server.asked()[-1].body["n"] == 3
-
-
-@pytest.mark.parametrize("kind", ["vllm", "llamacpp"])
-def test_instructions_without_a_system_turn_are_scored_in_the_users(kind: str) -> None:
-    with opened(kind=kind, refuses=(("system", "System role not supported"),)) as (model, _):
-        alone = Prompt.chat("Be brief.\n\nIs it so?")
-        assert model.count(CHAT) == model.count(alone)
-        (first,), (second,) = model.score([Score(CHAT, "Yes")]), model.score([Score(alone, "Yes")])
-        assert not isinstance(first, Failure) and not isinstance(second, Failure)
-        assert first.trace == second.trace
 
 
 def test_spans_move_with_the_users_turn() -> None:
@@ -218,10 +179,3 @@ def test_which_parameter_an_error_names(code: int, message: str, found: str) -> 
     fields = {"temperature": 2.5, "top_p": 0.9, "seed": 1, "stop": ["x"], "messages": [{"role": "system"}]}
     reason = "server-error" if code == 500 else "refused"
     assert find_refused(EndpointError(Failure(reason, message, False), code), fields) == found
-
-
-def test_tokens_after_a_stop_text_are_left_out() -> None:
-    trace = Trace(("One", " two", "\n\nThree"), (-1.0, -2.0, -3.0), ids=(1, 2, 3))
-    found = cut_at_stop(Output("One two\n\nThree", "length", trace), ("\n", "X"))
-    assert found == Output("One two", "stop", Trace(("One", " two"), (-1.0, -2.0), ids=(1, 2)))
-    assert cut_at_stop(found, ("X",)) is found
