@@ -1,4 +1,4 @@
-"""``ragworth rewrite``: from conversations to candidates, labels, pairs and an evaluation, with a scripted model."""
+"""``ragworth rewrite``: from conversations to candidates, labels and pairs, with a scripted model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -80,40 +79,12 @@ def test_a_plan_asks_nothing_and_writes_nothing() -> None:
     assert "calls to make" in rewrite(*label, "-u", "answerability").output
     assert "no model is asked" in rewrite(*label, "-u", "gold-rank").output
     assert not Path("l.jsonl").exists()
-    arms = ("--arm", "m=scripted:says.json", "--answer", "-M", "scripted:says.json", "--dry-run")
-    assert "9 calls to make" in rewrite("evaluate", *LABELLED, *arms, "-o", "res").output
-    assert not Path("res").exists()
-
-
-def test_evaluate_compares_models_files_and_answers() -> None:
-    given = [{"query": row["query"], "text": row["rewrite"]} for row in rows("conversations.jsonl") if row["history"]]
-    Path("mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in given))
-    arms = ("--arm", "m=scripted:says.json", "--arm", "mine=mine.jsonl", "--against", "human", "--resamples", "200")
-    result = rewrite("evaluate", *LABELLED, *arms, "--answer", "-M", "scripted:says.json", "-o", "res")
-    assert "m is " in result.output
-    means = {(row["arm"], row["measure"]): row for row in pl.read_csv("res/means.csv").iter_rows(named=True)}
-    for measure in ("RR", "nDCG@3", "R@10", "correct"):
-        assert means["mine", measure]["value"] == pytest.approx(means["human", measure]["value"])
-    # Only ferry_2 accepts "twice a day"; the arm `last` retrieves nothing for six turns, which are answered too.
-    assert means["last", "correct"]["value"] == pytest.approx(1 / 9)
-    assert means["last", "correct"]["n"] == 9
-    assert means["m", "leaks an answer"]["value"] == pytest.approx(1 / 9)
-    assert means["m", "RR"]["low"] is None  # three conversations are too few for an interval
-    tested = pl.read_csv("res/differences.csv")
-    assert set(tested["against"]) == {"human"}
-    mine = tested.filter(pl.col("arm") == "mine")
-    assert mine["difference"].to_list() == pytest.approx([0.0] * mine.height)
-    assert Path("res/report.md").is_file()
 
 
 def test_mistakes_are_found_before_a_model_is_asked() -> None:
-    asked = ("evaluate", *LABELLED, "--arm", "m=scripted:says.json", "-o", "res", "--store", "calls.sqlite")
-    assert "there is no arm nobody" in rewrite(*asked, "--against", "nobody", code=2).output
+    rewrite("candidates", *DATA, "-o", "c.jsonl")
+    asked = ("label", "c.jsonl", *LABELLED, "-M", "scripted:says.json", "-o", "l.jsonl", "--store", "calls.sqlite")
     assert "no step that rewrites" in rewrite(*asked, "--pipeline", "rewritten >> bm25", code=2).output
-    rewrite(*asked, "--metric", "nothing@3", code=2)
-    bare = ("evaluate", "-c", "conversations.jsonl", "--arm", "m=scripted:says.json", "-o", "res")
-    assert "needs relevance labels" in rewrite(*bare, "--store", "calls.sqlite", code=2).output
-    assert "needs passages" in rewrite(*bare, "-q", "qrels.txt", "--store", "calls.sqlite", code=2).output
     assert not Path("calls.sqlite").exists()
     no_passages = rewrite("candidates", "-c", "conversations.jsonl", "-o", "c.jsonl", code=2)
     assert "history-terms needs passages" in no_passages.output
@@ -123,20 +94,6 @@ def test_conversations_of_another_layout_are_told_what_is_expected() -> None:
     Path("talk.jsonl").write_text(json.dumps({"id": "1", "dialogue": [{"who": "a", "said": "hi"}], "topic": "x"}))
     said = rewrite("candidates", "-c", "talk.jsonl", "-p", "passages.jsonl", "-o", "c.jsonl", code=2).output
     assert '"history": [{"role": "user"' in said and "[columns]" not in said
-
-
-def test_the_budget_is_that_of_all_arms_together() -> None:
-    arms = ("--arm", "m=scripted:says.json", "--arm", "o=scripted:other.json", "-o", "res", "--store", "calls.sqlite")
-    stopped = CliRunner().invoke(main, ["rewrite", "evaluate", *LABELLED, *arms, "--max-calls", "12"])
-    assert stopped.exit_code != 0
-    assert not Path("res").exists()
-    again = rewrite("evaluate", *LABELLED, *arms, "--max-calls", "6")  # nine and three are in the store
-    assert Path("res/report.md").is_file(), again.output
-
-
-def test_metrics_deeper_than_the_pipeline_are_noted() -> None:
-    result = rewrite("evaluate", *LABELLED, "--pipeline", "bm25 % 10", "--resamples", "200", "-o", "res")
-    assert "bm25 % 10 retrieves at most 10 passages: R@20, R@100 can't see more" in " ".join(result.output.split())
 
 
 def test_labels_without_a_pair_say_why() -> None:

@@ -1,10 +1,9 @@
-"""``ragworth rewrite``: train a query rewriter on what its rewrites are worth, and evaluate it."""
+"""``ragworth rewrite``: train a query rewriter on what its rewrites are worth."""
 
 from __future__ import annotations
 
 import click
 
-from ragworth.cli.rewrite_evaluate import evaluate
 from ragworth.cli.rewrite_tables import candidates, label, pairs
 from ragworth.cli.rewrite_train import train
 
@@ -20,9 +19,11 @@ def command() -> None:
     ragworth rewrite label candidates.jsonl -c conversations.jsonl -p passages.jsonl -o labels.jsonl
     ragworth rewrite pairs labels.jsonl -o pairs.jsonl --best best.jsonl
     ragworth rewrite train -c conversations.jsonl --sft best.jsonl --pairs pairs.jsonl --base embedded:base -o rewriter
-    ragworth rewrite evaluate -c test.jsonl -p passages.jsonl -q qrels.txt --arm dpo=rewriter -o results
+
+    A trained rewriter is a step of a pipeline: rewritten("rewriter") >> bm25 % 10. To compare it with others, name such
+    pipelines as systems, and evaluate them.
     """
 
 
-for each in (candidates, label, pairs, train, evaluate):
+for each in (candidates, label, pairs, train):
     command.add_command(each)

@@ -78,16 +78,3 @@ def turns_to_rewrite(collection: Any, limit: int | None) -> list[Any]:
     from ragworth.rewriting.candidates import check_turns
 
     return check_turns(turns_of(collection))[:limit]
-
-
-def parse_named(pairs: tuple[str, ...], option: str) -> dict[str, str]:
-    """Split NAME=VALUE."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not (name and equals and value):
-            raise click.UsageError(f"{option} {pair!r} isn't NAME=VALUE, such as dpo=FOLDER")
-        if name in found:
-            raise click.UsageError(f"{option} names {name} twice")
-        found[name] = value
-    return found

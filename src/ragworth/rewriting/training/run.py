@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import platform
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+import ragworth
 from ragworth.collection import Collection
 from ragworth.conversations import Turn, turns_of
 from ragworth.errors import InputError, format_count, quote_short
@@ -31,6 +34,7 @@ from ragworth.rewriting.training.settings import TrainingSettings
 from ragworth.rewriting.training.stage import BEST, Kind, StageData, TrainedStage, run_stage
 
 PLAN = "plan.json"
+PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 
 
 class TrainedRewriter(NamedTuple):
@@ -260,8 +264,6 @@ class TrainingRun:
         return tuple(map(encoder.dpo, sides))  # type: ignore[return-value]
 
     def _about(self, chosen: list[TrainedStage], every: list[TrainedStage], left_out: dict[str, Any]) -> dict[str, Any]:
-        from ragworth.rewriting.training.card import package_versions
-
         return {
             "key": self.key,
             "base": {"spec": self.base, "revision": self.base_files.revision},
@@ -281,9 +283,7 @@ class TrainingRun:
         }
 
     def _finish(self, work: Path, adapter: Path, about: dict[str, Any]) -> None:
-        """Put the adapter, its card and its curves into a folder, and that in its place."""
-        from ragworth.rewriting.training.card import write_card
-
+        """Put the adapter and how it was trained into a folder, and that in its place."""
         done = work / "done"
         shutil.rmtree(done, ignore_errors=True)
         done.mkdir()
@@ -291,9 +291,14 @@ class TrainingRun:
         config = json.loads((adapter / CONFIG).read_text(encoding="utf-8"))
         write_json(done / CONFIG, config | {"base_model_name_or_path": self.base_files.name, "inference_mode": True})
         write_json(done / ABOUT, about)
-        write_card(done, self.output.name, about)
         done.rename(self.output)
         shutil.rmtree(work)
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of everything that training depends on."""
+    versions = {"ragworth": ragworth.__version__, "python": platform.python_version()}
+    return versions | {name: version(name) for name in PACKAGES}
 
 
 def adapter_hash(folder: Path) -> str:
