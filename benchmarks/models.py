@@ -157,7 +157,6 @@ def on_gpu(number: int) -> None:
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    from ragworth.llm.local.torch_decoding import TorchDecoding
     from ragworth.llm.local.torch_runtime import TorchRuntime
 
     shape = LlamaConfig(
@@ -203,13 +202,10 @@ def on_gpu(number: int) -> None:
     answers = []
     for dtype, compiled in (("bfloat16", False), ("bfloat16", True), ("float8", True)):
         runtime = TorchRuntime(model, dtype, float8=dtype == "float8", compiled=compiled)
-        ways: dict[str, Decode] = {"steps recorded": runtime.decode}
-        ways |= {} if compiled else {"steps as they come": partial(TorchDecoding, runtime, prefix=None)}
-        for way, decode in ways.items():
-            name = f"{dtype}{', compiled' if compiled else ''}, {way}"
-            read_all = weights * (1 if dtype == "float8" else 2)
-            answers += [(name, *found) for found in generated(decode, rows, read_all)]
-            print(f"{name}: {written(decode, rows[:256]):.0f} tokens/s in 256 answers of 20 to 200 tokens")
+        name = f"{dtype}{', compiled' if compiled else ''}"
+        read_all = weights * (1 if dtype == "float8" else 2)
+        answers += [(name, *found) for found in generated(runtime.decode, rows, read_all)]
+        print(f"{name}: {written(runtime.decode, rows[:256]):.0f} tokens/s in 256 answers of 20 to 200 tokens")
         loaded = LoadedModel(runtime, writer, BatchBudget(32768, 1024))
         for share in (False, True):
             mine = engine(loaded, share)

@@ -1,4 +1,4 @@
-"""Extend rows token by token with decoders of the transformers library, on a GPU as recorded steps."""
+"""Extend rows token by token with decoders of the transformers library."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from ragworth.resources import find_shortage
 
 BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
 """PyTorch's warnings about CPUs without bfloat16 instructions."""
-
-ROOM = 128
-"""Minimum number of tokens that a recorded step has room for before it is recorded again."""
-
-ALIGNMENT = 64
-"""Lengths are multiples of this, which fast kernels require of masks."""
 
 
 class Decoder(Protocol):
@@ -137,124 +131,6 @@ class TorchDecoding:
             self._positions = self._positions + 1
 
 
-class FixedKeys(DynamicCache):
-    """Keys and values in memory that stays where it is, with room for more tokens; the next goes to ``place``."""
-
-    place: torch.Tensor
-
-    def take(self, cache: DynamicCache, rows: torch.Tensor, used: int, room: int) -> None:
-        """Take over these rows of a cache and the tokens used, layer by layer: at most one layer is there twice."""
-        self.place = torch.tensor([used], device=rows.device)
-        self.layers = cache.layers
-        for layer in self.layers:
-            layer.keys, layer.values = (
-                torch.cat([kept[rows, :, :used], kept.new_zeros(len(rows), kept.shape[1], room, kept.shape[3])], dim=2)
-                for kept in (layer.keys, layer.values)
-            )
-
-    def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        layer = self.layers[layer_idx]
-        keys = layer.keys.index_copy_(2, self.place, key_states)
-        return keys, layer.values.index_copy_(2, self.place, value_states)
-
-
-class Recording:
-    """One step of some rows: a CUDA graph, and the memory that it reads and writes."""
-
-    def __init__(self, runtime: Decoder, keys: FixedKeys, mask: torch.Tensor, positions: torch.Tensor) -> None:
-        rows, length = mask.shape
-        self.mask, self.positions, self.left = mask[:, None, None], positions[:, None], length - int(keys.place)
-        self._runtime, self._keys = runtime, keys
-        self._ids = torch.zeros(rows, 1, dtype=torch.long, device=mask.device)
-        self._columns = torch.arange(length, device=mask.device)
-        self._graph = self._record() if mask.is_cuda else None
-
-    def replay(self, ids: torch.Tensor) -> torch.Tensor:
-        """Extend each row by a token; returns the hidden states, which the next replay overwrites."""
-        self._ids.copy_(ids[:, None])
-        self.left -= 1
-        if self._graph is None:
-            self._compute()
-        else:
-            self._graph.replay()
-        return self._hidden
-
-    def restart_others(self, rows: torch.Tensor) -> None:
-        """Count the positions of rows that ended from 0, so that they don't pass the last one that a model has."""
-        others = torch.ones_like(self.positions, dtype=torch.bool)
-        others[rows] = False
-        self.positions.masked_fill_(others, 0)
-
-    def _compute(self) -> None:
-        self.mask |= self._columns == self._keys.place
-        self._hidden = self._runtime.hidden(
-            self._ids, self._keys, attention_mask=self.mask, position_ids=self.positions
-        )[:, 0]
-        self._keys.place += 1
-        self.positions += 1
-
-    def _record(self) -> torch.cuda.CUDAGraph:
-        """Compute once to compile and to load kernels, and once to record, then undo what that changed."""
-        changed = (self.mask, self.positions, self._keys.place)
-        before = [each.clone() for each in changed]
-        other = torch.cuda.Stream()
-        other.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(other):
-            self._compute()
-        torch.cuda.current_stream().wait_stream(other)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._compute()
-        for each, old in zip(changed, before, strict=True):
-            each.copy_(old)
-        return graph
-
-
-class RecordedDecoding(TorchDecoding):
-    """Rows being extended by a step that the GPU replays as a whole.
-
-    Launching the hundreds of kernels of a step one by one takes longer than they run. A recording has fixed memory:
-    rows that ended stay in it until half of them have, and when its room is used up, the step is recorded again.
-    """
-
-    _recording: Recording | None = None
-    _rows: torch.Tensor
-    """Where in the recording each row is."""
-
-    @torch.inference_mode()
-    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
-        """Extend the rows that continue."""
-        with torch_errors():
-            device = self._mask.device
-            kept = torch.tensor(keep, device=device)
-            ended = self._recording is not None and len(keep) < len(self._rows)
-            self._rows = kept if self._recording is None else self._rows[kept]
-            if self._recording is None or not self._recording.left or 2 * len(keep) <= len(self._recording.mask):
-                self._recording = self._record()
-                self._rows = torch.arange(len(keep), device=device)
-            elif ended:
-                self._recording.restart_others(self._rows)
-            given = torch.zeros(len(self._recording.mask), dtype=torch.long, device=device)
-            given[self._rows] = torch.tensor(ids, device=device)
-            self.hidden = self._recording.replay(given)[self._rows]
-
-    def _record(self) -> Recording:
-        """Record a step of the rows that are left, with room for more tokens."""
-        rows, old = self._rows, self._recording
-        if old is not None:
-            self._mask, self._positions, self._recording = old.mask[:, 0, 0], old.positions[:, 0], None
-        used = self._mask.shape[1] - (0 if old is None else old.left)
-        del old  # its memory is needed
-        room = ROOM + -(used + ROOM) % ALIGNMENT
-        mask = torch.cat([self._mask[rows, :used], self._mask.new_zeros(len(rows), room)], dim=1)
-        keys = FixedKeys(config=self._runtime.config)
-        keys.take(self._cache, rows, used, room)
-        self._cache = keys
-        return Recording(self._runtime, keys, mask, self._positions[rows])
-
-
 def row_entropies(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
     """Entropy in nats of each row of logits; a token of probability 0 adds nothing."""
     logs = logits - total
@@ -291,7 +167,6 @@ def torch_errors() -> Iterator[None]:
         torch.cuda.empty_cache()
         raise MemoryError(str(error)) from error
     except RuntimeError as error:
-        # Where memory runs out while a step is recorded, the end of the recording may raise another error.
         if "not enough memory" in str(error) or find_shortage(error) == "memory":
             raise MemoryError(str(error)) from error
         raise

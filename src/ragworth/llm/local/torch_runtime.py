@@ -19,7 +19,6 @@ from ragworth.errors import ModelError
 from ragworth.llm.local.float8 import Float8Linear, to_float8
 from ragworth.llm.local.runtime import RowLogprobs, TokenRow
 from ragworth.llm.local.torch_decoding import (
-    RecordedDecoding,
     SharedPrefix,
     TorchDecoding,
     row_entropies,
@@ -37,9 +36,6 @@ RECOMPILE_LIMIT = 64
 
 MAX_DISTANCE = 0.5
 """Mean total variation distance of next-token distributions in 8 bits from which they are wrong."""
-
-MAX_RECORDING_DISTANCE = 0.05
-"""Total variation distance of next-token distributions from which recorded steps are wrong; rounding gives less."""
 
 ROTATION = "apply_rotary_pos_emb"
 """Function that rotates queries and keys by their position, in the transformers library's module of a family."""
@@ -72,7 +68,6 @@ class TorchRuntime:
             to_float8(self._body)
             self._rotation = _compile(self._body) if compiled else None
             self._check_rounding()
-        self._records = self._own_attention and self._can_record()
 
     @torch.inference_mode()
     def prefix(self, ids: Sequence[int]) -> SharedPrefix:
@@ -112,9 +107,7 @@ class TorchRuntime:
 
     def decode(self, rows: Sequence[list[int]], prefix: SharedPrefix | None = None) -> TorchDecoding:
         """Read the rows and keep their keys and values for extension."""
-        kind = RecordedDecoding if self._records else TorchDecoding
-        state: TorchDecoding = kind(self, rows, prefix, padded_in_front=_has_windows(self._model))
-        return state
+        return TorchDecoding(self, rows, prefix, padded_in_front=_has_windows(self._model))
 
     @property
     def chunk(self) -> int:
@@ -178,21 +171,6 @@ class TorchRuntime:
                 f"(log-probabilities differ by {worst:.3g} from its own)",
                 remedy="serve it with vLLM or llama.cpp and use openai:MODEL@URL",
             )
-
-    @torch.inference_mode()
-    def _can_record(self) -> bool:
-        """Whether recorded steps give the same as plain ones: not if a family computes something on the CPU."""
-        few = self._few[0].tolist()
-        found = []
-        try:
-            for kind in (TorchDecoding, RecordedDecoding):
-                state = kind(self, [few[:9], few[:14]], None)
-                for token in few[14:17]:
-                    state.step([token, token], [0, 1])
-                found.append(self.logits(state.hidden).log_softmax(-1).exp())
-        except (RuntimeError, TypeError, ValueError, AttributeError):
-            return False
-        return float((found[0] - found[1]).abs().sum(-1).max() / 2) < MAX_RECORDING_DISTANCE
 
     @torch.inference_mode()
     def _check_rounding(self) -> None:
