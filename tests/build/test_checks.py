@@ -18,21 +18,16 @@ from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.copied import copied_share
 from ragworth.build.checks.reader import check_fitness
-from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
+from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
 from ragworth.build.checks.summary import apply_checks, flag_scores, summarise_checks
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, from_drafts, read_question_set
-from ragworth.build.roles import Roles, assign_roles, shared_role_warnings
-from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
-from ragworth.llm.contract import Card, Choose, Request
+from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
 from ragworth.text_match.languages import identify_language
-
-NO_ENCODER = CheckSettings(encoder="none")
 
 
 @pytest.fixture(scope="module")
@@ -101,17 +96,6 @@ def test_whether_passages_state_an_answer(answer: str, verdict: str) -> None:
     assert run_checks(asked, CheckSettings(("stated",), "none")).frame["verdict"].to_list() == [verdict]
 
 
-def test_questions_in_the_same_words_have_the_same_answers() -> None:
-    asked = [("Who built it?", ("Ann Lee",)), ("who built it ?", ("Bob Hart",)), ("Who built it?", ("Lee", "Ann Lee"))]
-    asked += [("Who sold it?", ("Ann",)), ("Who sold it?", ("ann",)), ("When was it sold?", ("1820",))]
-    questions = [Question(f"q{number}", text, answers) for number, (text, answers) in enumerate(asked)]
-    questions.append(Question("q6", "When was it sold?", answerable=False))
-    passages = pl.DataFrame({"passage": [], "text": []}, schema={"passage": pl.String, "text": pl.String})
-    found = run_checks(QuestionSet(tuple(questions), passages), CheckSettings(("consistent",), "none"))
-    assert found.failed("consistent") == ["q0", "q1", "q2", "q5", "q6"]
-    assert found.frame["reason"][1] == "it accepts 'Bob Hart', and q0, which asks the same, 'Ann Lee'"
-
-
 def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:
     """The first is dropped for its pronoun, so the second stays; the third repeats the second."""
     texts = ["When was the Veldrin bridge, which it replaced, opened?", "When was the Veldrin bridge opened?"]
@@ -151,17 +135,6 @@ def test_the_round_trip_only_flags(planted: tuple[World, CheckResult]) -> None:
     assert by_group["all"]["n"] - by_group["without flagged"]["n"] == len(result.failed("round-trip"))
 
 
-def test_without_a_reader_its_checks_are_unknown_and_the_notes_say_so() -> None:
-    world = build_world()
-    result = run_checks(world.question_set, NO_ENCODER)
-    for name in ("answerable", "closed-book", "each-passage"):
-        found = result.frame.filter(pl.col("check") == name)
-        relevant = found.filter(~pl.col("question").str.contains("open|unanswerable"))
-        assert set(relevant["verdict"]) <= {"unknown", "n/a"}
-        assert "unknown" in set(relevant["verdict"])
-    assert any("no reader was asked" in note for note in result.notes)
-
-
 @pytest.mark.parametrize("p", [0.01, 0.99])
 def test_a_reader_that_always_does_the_same_is_unfit(p: float) -> None:
     world = build_world()
@@ -189,33 +162,6 @@ def test_failures_of_the_model_are_unknown_and_never_pass() -> None:
     lost = result.frame.filter(pl.col("reason").str.starts_with("malformed"))
     assert lost.height > 20
     assert set(lost["verdict"]) == {"unknown"}
-
-
-def test_a_stopped_run_goes_on_from_the_store(tmp_path: Path) -> None:
-    world, store = build_world(), tmp_path / "calls.sqlite"
-    settings = CheckSettings(("answerable", "closed-book"), "none")
-    with Job(whole := world.scripted_reader(), None) as job:
-        expected = run_checks(world.question_set, settings, job)
-        needed = whole.calls
-    for kill_after in (1, 60, 300):
-        with Job(world.scripted_reader(), store, limits=JobLimits(kill_after)) as job:
-            partial = run_checks(world.question_set, settings, job)
-        assert job.stopped and partial.frame.filter(pl.col("verdict") == "unknown").height
-    with Job(last := world.scripted_reader(), store) as job:
-        result = run_checks(world.question_set, settings, job)
-    assert result.frame.equals(expected.frame)
-    assert last.calls < needed
-
-
-def test_a_plan_counts_the_calls_that_are_made(tmp_path: Path) -> None:
-    world = build_world()
-    settings = CheckSettings(("closed-book",), "none")
-    with Job(reader := world.scripted_reader(), tmp_path / "calls.sqlite") as job:
-        forecast = plan_checks(world.question_set, settings, job)
-        assert forecast is not None and reader.calls == 0
-        run_checks(world.question_set, settings, job)
-        # Each of these leads to at most one more: the answer of a reader that doesn't decline.
-        assert forecast.plan.distinct <= reader.calls <= forecast.plan.distinct + forecast.waiting
 
 
 @pytest.mark.parametrize(
@@ -349,26 +295,6 @@ def test_a_reader_who_needs_more_than_there_is_shows_nothing_about_each_passage(
     assert found["verdict"].to_list() == [verdict], found
 
 
-def test_roles_go_to_different_models_where_there_are_several() -> None:
-    assert assign_roles() == Roles("rules", "embedded", "none")
-    assert assign_roles(["a", "b", "c"]) == Roles("a", "b", "c")
-    assert assign_roles(["a", "b"]) == Roles("a", "b", "b")
-    assert assign_roles(["a"], reader="r") == Roles("a", "r", "a")
-    with pytest.raises(InputError, match="4 models"):
-        assign_roles(["a", "b", "c", "d"])
-    same = Card("hf", "m", revision="1")
-    warnings = shared_role_warnings({"writer": same, "reader": same, "judge": Card("hf", "n", revision="2")})
-    assert len(warnings) == 1 and "writer and the reader are the same model" in warnings[0]
-
-
-def test_an_unanswerable_question_for_which_nothing_is_retrieved_is_unknown() -> None:
-    """No passage was read, so nothing confirms it. It must not pass, with or without a reader."""
-    passages = pl.DataFrame({"passage": ["p"], "text": ["The mill stands by the river."]})
-    questions = QuestionSet((Question("q", "Zzyzx qwrtpl?", answerable=False),), passages)
-    found = run_checks(questions, CheckSettings(("unanswerable",), "none"))
-    assert found.frame.select("verdict", "value").rows() == [("unknown", None)]
-
-
 def test_a_collection_of_report_requests_is_checked_by_its_queries(tmp_path: Path) -> None:
     """build crux writes drafts.jsonl too, but not of questions: its queries are in the workspace."""
     Drafts([Draft("a!", "request", "a", {"text": "Report on mills."})]).write(tmp_path / "drafts.jsonl")
@@ -376,13 +302,6 @@ def test_a_collection_of_report_requests_is_checked_by_its_queries(tmp_path: Pat
     (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
     (tmp_path / "ragworth.toml").write_text('[collection]\nqueries = "queries.jsonl"\npassages = "passages.jsonl"\n')
     assert [question.id for question in read_question_set([str(tmp_path)]).questions] == ["a"]
-
-
-def test_a_collection_without_a_kept_question_is_an_error(tmp_path: Path) -> None:
-    Drafts([Draft("q1", "question").drop("no-fact")]).write(tmp_path / "drafts.jsonl")
-    (tmp_path / "passages.jsonl").write_text('{"_id": "p", "text": "The mill grinds."}\n')
-    with pytest.raises(InputError, match="no question of this collection was kept"):
-        read_question_set([str(tmp_path)])
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -400,23 +319,3 @@ def test_similar_vectors_are_found(exact: bool, tmp_path: Path, monkeypatch: pyt
     planted = {(number, number + 600) for number in range(600)}
     assert found <= planted
     assert found == planted if exact else len(found) >= 590
-
-
-def test_a_large_block_of_equal_vectors_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(near_duplicates, "MAX_EXACT", 10)
-    monkeypatch.setattr(near_duplicates, "ROWS", 64)
-    vectors = np.zeros((300, 8), dtype=np.float32)
-    vectors[:, 0] = 1
-    found = {other for _, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
-    assert found == set(range(1, 300))
-
-
-def test_a_question_in_the_language_of_one_of_its_passages_passes() -> None:
-    texts = ["Der Turm ist in der Stadt und wurde von den Bauern mit Holz gebaut.", "The tower is in the town."]
-    passages = pl.DataFrame({"passage": ["de", "en"], "text": texts})
-    asked = "When was the tower built, and by whom?"
-    questions = QuestionSet(
-        (Question("q1", asked, passages=("de", "en")), Question("q2", asked, passages=("de",))), passages
-    )
-    found = run_checks(questions, CheckSettings(("language",), "none"))
-    assert found.frame["verdict"].to_list() == ["pass", "fail"]

@@ -46,12 +46,6 @@ def test_sub_questions_that_no_passage_answers_are_dropped(build: CruxBuild) -> 
     assert set(statuses(build, "request").values()) == {"kept"}
 
 
-def test_every_pair_is_rated(build: CruxBuild) -> None:
-    assert build.ratings.frame.height == 2 * 3 + 1  # a: 2 passages × 3 sub-questions; b: 1 × 1
-    assert build.summary.frame.height == 3 + 1
-    assert build.ratings.frame["status"].unique().to_list() == ["ok"]
-
-
 def test_texts_are_sampled_and_ratings_are_not() -> None:
     seen: list[Request] = []
 
@@ -103,14 +97,6 @@ def test_output_without_questions_is_a_status_and_ends_the_topic(status: str) ->
     assert statuses(build, "subquestion")["b?1"] == status
     assert statuses(build, "passage")["b:0#0"] == "topic-dropped"
     assert set(build.ratings.frame["query"]) == {"a"}
-
-
-def test_what_the_model_wrote_is_kept_with_an_unparsable_draft() -> None:
-    build = chain(
-        lambda request: "no tags" if "</request>" in texts(request) and "Forty" in texts(request) else reply(request)
-    ).run()
-    (draft,) = (each for each in build.drafts if each.id == "b!")
-    assert (draft.status, draft.fields["raw"]) == ("unparsable", "no tags")
 
 
 def test_an_unusable_text_is_written_again_with_the_next_seed() -> None:
@@ -209,21 +195,6 @@ def test_nothing_is_concluded_from_half_a_stage(calls: int, tmp_path: Path) -> N
     limited = Job(Scripted(reply), tmp_path / "s.sqlite", limits=JobLimits(calls=calls))
     with limited as one, pytest.raises(JobStopped, match=f"budget of {calls} calls"):
         CruxChain(TOPICS, one, one, ONCE).run()
-
-
-def test_passages_can_be_cut_without_a_model() -> None:
-    one = job()
-    build = CruxChain(TOPICS, one, one, ONCE._replace(passages="cut")).run()
-    kept = [draft.fields["text"] for draft in build.drafts.kept if draft.kind == "passage"]
-    assert kept == [text for topic in TOPICS for text in topic.documents]
-
-
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="other files"):
-        check_folder(tmp_path)
-    Drafts([Draft("a", "passage")]).write(tmp_path / "drafts.jsonl")
-    check_folder(tmp_path)
 
 
 def test_a_collection_of_questions_is_not_overwritten(tmp_path: Path) -> None:

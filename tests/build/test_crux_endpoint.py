@@ -59,14 +59,6 @@ def test_faults_of_the_server_and_of_the_writer(topics: Path) -> None:
     assert not (topics.parent / "out" / "queries.jsonl").read_text().count('"b"')
 
 
-def test_a_second_run_asks_nothing(topics: Path) -> None:
-    with Endpoint(lambda seen: answer(seen, {})) as server:
-        assert build(topics, server.url, "--quiet").exit_code == 0
-        number = sum("</question>" in str(seen.body) for seen in server.asked())
-        assert build(topics, server.url, "--quiet").exit_code == 0
-        assert sum("</question>" in str(seen.body) for seen in server.asked()) == number == 2
-
-
 def test_a_budget_ends_it_and_the_next_run_goes_on(topics: Path) -> None:
     with Endpoint(lambda seen: answer(seen, {})) as server:
         first = build(topics, server.url, "--quiet", "--max-calls", "4")
@@ -75,14 +67,6 @@ def test_a_budget_ends_it_and_the_next_run_goes_on(topics: Path) -> None:
         second = build(topics, server.url, "--quiet")
     assert second.exit_code == 0, second.output
     assert (topics.parent / "out" / "ragworth.toml").exists()
-
-
-def test_nobody_is_asked_in_a_dry_run(topics: Path) -> None:
-    with Endpoint(lambda seen: answer(seen, {})) as server:
-        done = build(topics, server.url, "--dry-run")
-        assert done.exit_code == 0, done.output
-        assert not server.asked()
-    assert "passages: 3 requests" in done.output and "ratings: about" in done.output
 
 
 def test_the_commands_on_a_built_collection(topics: Path) -> None:

@@ -12,10 +12,10 @@ import pytest
 from ragworth import Judgments, Ratings
 from ragworth.build.crux.consistency import filter_consistent
 from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
-from ragworth.build.crux.pieces import cut, pieces
+from ragworth.build.crux.pieces import pieces
 from ragworth.build.crux.statistics import label_statistics, rating_statistics, summary_coverage
 from ragworth.build.crux.topics import Topic, read_topics
-from ragworth.errors import FormatError, InputError, RagworthError
+from ragworth.errors import FormatError, RagworthError
 from tests.conftest import Save
 
 MULTI_NEWS = {"document": "First story. NEWLINE_CHAR More. ||||| Second story. |||||", "summary": "– Two stories."}
@@ -37,13 +37,6 @@ def test_lines_that_do_not_match_are_an_error(save: Save, target: str) -> None:
     save("test.tgt", target)
     with pytest.raises(RagworthError, match="doesn't match"):
         read_topics(save("test.src", "a\nb\n"))
-
-
-def test_clusters_in_rows_join_their_summaries(save: Save) -> None:
-    row = {"id": 7, "documents": ["a", {"text": "b"}, " "], "summaries": ["s", "t"]}
-    found = read_topics(save("duc.jsonl", json.dumps(row)))
-    assert found.topics == [Topic("7", ("a", "b"), "s\n\nt")]
-    assert found.notes == ("1 document without a text left out",)
 
 
 def test_a_duc_folder(save: Save, tmp_path: Path) -> None:
@@ -72,17 +65,6 @@ def test_a_duc_folder_gives_each_cluster_its_own_summary(save: Save, tmp_path: P
         read_topics(tmp_path)
 
 
-def test_what_a_topic_folder_leaves_out_is_noted(save: Save, tmp_path: Path) -> None:
-    for name, text in (("one.txt", "The storm."), ("two.docx", b"PK"), ("three.txt", ""), ("summary.txt", "Storm.")):
-        save(f"harbour/{name}", text)
-    save("stray.txt", "Lost.")
-    notes = " ".join(read_topics(tmp_path).notes)
-    assert all(words in notes for words in ("'stray.txt'", ".docx 1", "'three.txt'"))
-    save("harbour/summary.md", "Storm.")
-    with pytest.raises(FormatError, match=r"both summary.txt and summary.md"):
-        read_topics(tmp_path)
-
-
 def test_a_folder_for_each_topic(save: Save, tmp_path: Path) -> None:
     save("harbour/one.txt", "The storm.")
     save("harbour/two.md", "# Money\n\nThe county paid.")
@@ -107,15 +89,6 @@ def test_a_row_that_is_no_topic(save: Save, row: dict[str, object], words: str) 
         read_topics(save("x.jsonl", json.dumps(row)))
 
 
-def test_a_topic_that_occurs_twice_and_a_folder_without_summary(save: Save, tmp_path: Path) -> None:
-    row = json.dumps({"id": "a", "document": "x", "summary": "y"})
-    with pytest.raises(RagworthError, match="twice"):
-        read_topics(save("x.jsonl", f"{row}\n{row}\n"))
-    save("topics/a/doc.txt", "text")
-    with pytest.raises(RagworthError, match=r"summary\.txt"):
-        read_topics(tmp_path / "topics")
-
-
 def test_long_documents_are_cut_into_pieces_at_sentences() -> None:
     sentence = "One two three four five six seven eight nine ten. "
     assert pieces(sentence * 102) == [(sentence * 102).strip()]  # 1,020 words
@@ -123,12 +96,6 @@ def test_long_documents_are_cut_into_pieces_at_sentences() -> None:
     assert [len(part.split()) for part in parts] == [510, 510, 180]
     assert all(part.endswith("ten.") for part in parts)
     assert " ".join(parts).split() == (sentence * 120).split()
-
-
-def test_a_sentence_without_end_is_cut_and_a_short_rest_joins() -> None:
-    assert [len(part.split()) for part in cut("word " * 1200, 512)] == [512, 512, 176]
-    assert [len(part.split()) for part in cut("word " * 600, 512)] == [600]
-    assert cut("  ", 10) == []
 
 
 MATRIX = {
@@ -167,11 +134,6 @@ def test_a_passage_without_any_rating_is_dropped_rather_than_all_sub_questions()
     found = filter_consistent(ratings(p4_1="cut", p4_2="cut", p4_3="cut"))
     assert found.passages == {("q", "p4"): "all its ratings failed (cut)"}
     assert found.counts == {"unanswerable": 1}
-
-
-def test_unknown_ways_to_treat_failures_are_refused() -> None:
-    with pytest.raises(InputError, match="leave-out or zero"):
-        filter_consistent(ratings(), failed="skip")  # type: ignore[arg-type]
 
 
 def test_grades_by_redundancy() -> None:
@@ -243,13 +205,6 @@ def test_intervals_of_statistics_are_possible_values() -> None:
     frame = pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row")
     low = {row.name: row.low for row in label_statistics(Judgments(frame)).rows}["required passages per query"]
     assert low is None or low >= 0
-
-
-@pytest.mark.parametrize("grades", [[1, 1], [3, 4], [3, 1.5], [0, 2]])
-def test_labels_that_state_no_required_passages_are_refused(grades: list[float]) -> None:
-    frame = pl.DataFrame({"query": "a", "passage": ["p1", "p2"], "value": list(map(float, grades))})
-    with pytest.raises(InputError, match="3 for required passages"):
-        label_statistics(Judgments(frame))
 
 
 @pytest.mark.real

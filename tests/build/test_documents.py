@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragworth.errors import FormatError, InputError
-from ragworth.formats.plain_text import html_file, join_lines, markdown_file, pdf_file, text_file
+from ragworth.formats.plain_text import html_file, join_lines, markdown_file, pdf_file
 from ragworth.retrieval.document_files import corpus_hash, read_documents
 
 
@@ -57,28 +57,6 @@ make test
 
 
 @pytest.mark.parametrize(
-    ("front", "title"),
-    [
-        ("---\ntitle: The mill\ntags: x\n---\n", "The mill"),
-        ('---\nlayout: page\ntitle: "Mills: a *history*" # draft\n---\n', "Mills: a *history*"),
-        ("+++\ntitle = 'It is old'\n+++\n", "It is old"),
-        ("---\ntags: x\n---\n", "Old mill"),
-        ("---\n---\n", "Old mill"),
-    ],
-)
-def test_a_title_in_front_matter(front: str, title: str) -> None:
-    assert markdown_file(f"{front}# Old mill\n\nIt turns.".encode()) == (title, "Old mill\n\nIt turns.", "")
-
-
-def test_a_rule_at_the_beginning_is_no_front_matter() -> None:
-    assert markdown_file(b"---\nIt turns.\n\n---\nIt stops.").text == "It turns.\n\nIt stops."
-
-
-def test_references_to_footnotes_are_left_out() -> None:
-    assert markdown_file(b"It turns.[^1] So[^note] it is.\n\n[^1]: Lee 1850.").text == "It turns. So it is."
-
-
-@pytest.mark.parametrize(
     ("source", "text"),
     [
         ("<p>Seen <span style='color:red; display: none'>not <b>this</b></span>here</p>", "Seen here"),
@@ -118,10 +96,6 @@ def test_a_table_keeps_its_rows() -> None:
     assert html_file(page).text == f"Home\n\n{'text ' * 80}".rstrip() + "\n\na | b"
 
 
-def test_a_head_that_is_never_closed_hides_nothing() -> None:
-    assert html_file(b"<head><title>T</title><body><p>Text.").text == "Text."
-
-
 def test_a_pdf_has_its_text_layer() -> None:
     pytest.importorskip("pypdf")
     assert "Ann built the mill" in pdf_file(small_pdf("Ann built the mill in 1820.")).text
@@ -155,13 +129,6 @@ def test_a_pdf_says_what_it_lacks() -> None:
     with pytest.raises(FormatError, match="no text on its 1 page") as caught:
         pdf_file(scan.getvalue())
     assert "OCR" in str(caught.value)
-
-
-def test_wrapped_lines_are_one_sentence() -> None:
-    assert (
-        text_file(b"The mill was built\nby Ann.\n\n\n\nIt burned.\r\n").text
-        == "The mill was built by Ann.\n\nIt burned."
-    )
 
 
 @pytest.fixture
@@ -205,24 +172,3 @@ def test_the_hash_is_that_of_the_texts_and_not_of_their_order(folder: Path) -> N
     assert corpus_hash(frame) == corpus_hash(frame.reverse())
     changed = frame.with_columns(frame["text"].str.replace("Ann", "Anna"))
     assert corpus_hash(frame) != corpus_hash(changed)
-
-
-def test_without_a_document_the_error_says_what_was_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a.docx").write_bytes(b"PK")
-    (tmp_path / "empty.md").write_bytes(b"")
-    with pytest.raises(InputError, match="no document with a text") as caught:
-        read_documents([tmp_path])
-    assert "(.docx 1)" in str(caught.value) and "'empty.md'" in str(caught.value)
-
-
-def test_the_header_of_a_markdown_table_stays_with_its_rows() -> None:
-    assert markdown_file(b"| a | b |\n| --- | :-: |\n| 1 | 2 |\n").text == "| a | b |\n| 1 | 2 |"
-
-
-def test_text_in_utf16_is_read_by_its_mark(tmp_path: Path) -> None:
-    path = tmp_path / "mill.md"
-    path.write_bytes("# Mühle\n\nSie steht.".encode("utf-16"))
-    assert read_documents([path]).frame.row(0) == ("mill.md", "Mühle", "Mühle\n\nSie steht.")
-    path.write_bytes("# Mühle\n\nSie steht.".encode("utf-16-le"))
-    with pytest.raises(FormatError, match="UTF-16"):
-        read_documents([path])

@@ -30,7 +30,7 @@ from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.prompts import load_prompt
 from ragworth.tables import Answers
-from ragworth.tasks.contract import plan_task, run_task
+from ragworth.tasks.contract import run_task
 from ragworth.tasks.text_lookup import TextLookup
 from tests.conftest import Save
 
@@ -66,10 +66,6 @@ def test_the_list_grows_window_by_window() -> None:
     assert result.frame["p_vital"].to_list() == pytest.approx([0.8 / 0.9, 0.1 / 0.9])
 
 
-def test_the_list_has_at_most_so_many() -> None:
-    assert len(create(window=1, most=1).lists[0].nuggets) == 1
-
-
 def test_output_without_nuggets_is_a_status_and_none_is_a_value() -> None:
     broken = create(lambda request: "Ann built the mill.")
     assert broken.lists == []
@@ -97,12 +93,6 @@ def test_an_importance_that_fails_is_unknown_and_not_okay() -> None:
     result = create(lambda r: Failure("refused", "x", retry=False) if isinstance(r, Choose) else reply(r))
     assert [nugget.importance for nugget in result.lists[0].nuggets] == [""]
     assert result.frame["status"].to_list() == ["refused"]
-
-
-def test_the_plan_counts_the_first_window() -> None:
-    with Job(Scripted(reply), only_plan=True) as job:
-        plan = plan_task(NuggetCreator(job.card, TextLookup(COLLECTION), window=1), [NuggetItem("q", ("a", "b"))], job)
-    assert (plan.plan.missing, plan.waiting) == (1, 1)
 
 
 VITAL, OKAY = "vital", "okay"

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth import Contexts, Judgments, formats
-from ragworth.build import pooling
-from ragworth.build.pooling import estimate_relevant, merge_judgments, pool_contexts, scale_notes, unjudged_items
+from ragworth.build.pooling import estimate_relevant, merge_judgments, pool_contexts, unjudged_items
 from ragworth.cli import main
 from ragworth.stats.capture_recapture import chao2, chapman
 from tests.conftest import Save
@@ -31,38 +30,6 @@ def judged(relevant: str, other: str = "") -> Judgments:
 def test_each_passage_is_pooled_once_with_its_best_rank() -> None:
     pool = pool_contexts(contexts(one="abcd", two="bcex"), 3)
     assert pool.frame.rows() == [("q", "a", 1, 1), ("q", "b", 2, 1), ("q", "c", 2, 2), ("q", "e", 1, 3)]
-
-
-@pytest.mark.parametrize("rows", [1, 7, 1000])
-def test_a_few_rows_at_a_time_give_the_same_pool(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = [
-        (system, f"q{query}", rank, f"p{(3 * rank + query * skip) % 8}")
-        for system, skip in (("one", 1), ("two", 2), ("three", 5))
-        for query in (range(6) if system != "two" else reversed(range(6)))
-        for rank in range(1, 4)
-    ]
-    table = Contexts(pl.DataFrame(shown, schema=["system", "query", "rank", "passage"], orient="row"))
-    whole = pool_contexts(table, 2)
-    labels = Judgments(whole.frame.select("query", "passage", (pl.col("rank") % 2).cast(pl.Float64).alias("value")))
-    counts = estimate_relevant(whole, table, labels)
-    monkeypatch.setattr(pooling, "ROWS", rows)
-    pool = pool_contexts(table, 2)
-    assert pool.frame.equals(whole.frame)
-    assert estimate_relevant(pool, table, labels).equals(counts)
-    pairs = {(query, passage) for _, query, rank, passage in shown if rank <= 2}
-    assert set(pool.frame.select("query", "passage").rows()) == pairs
-    assert pool.frame["systems"].sum() == 3 * 6 * 2
-    assert counts.select("query", "pooled", "judged").rows() == [
-        (f"q{n}", size, size) for n in range(6) for size in [sum(query == f"q{n}" for query, _ in pairs)]
-    ]
-
-
-def test_binary_and_graded_labels_in_one_file_are_noted() -> None:
-    graded = Judgments(pl.DataFrame({"query": ["q"], "passage": ["a"], "value": [3.0]}))
-    assert "--graded" in scale_notes(graded, 1)[0] and "leave out --graded" in scale_notes(judged("a"), 3)[0]
-    assert not scale_notes(graded, 3) and not scale_notes(judged("a"), 1) and not scale_notes(None, 3)
-    level = CliRunner().invoke(main, ["build", "pool", "a.run", "-o", "out", "--level", "2"])
-    assert level.exit_code == 2 and "add --graded" in level.output
 
 
 def test_only_what_has_no_label_is_judged() -> None:
@@ -161,21 +128,3 @@ def test_the_command_judges_the_unjudged_and_writes_labels(desk: Path) -> None:
     rows = pl.read_parquet(desk / "out" / "judgments.parquet")
     assert rows["p"].to_list() == pytest.approx([0.7 / 0.9] * 2)
     assert pl.read_csv(desk / "out" / "relevant.csv")["found"].to_list() == [2]
-
-
-def test_grades_have_an_expected_value(desk: Path) -> None:
-    run(desk, "--quiet", "--graded", "--system", "bm25=bm25 % 2")
-    rows = pl.read_parquet(desk / "out" / "judgments.parquet")
-    assert set(rows["value"]) == {3.0}
-    assert rows["expected"][0] == pytest.approx((3 * 0.6 + 0.3) / 0.9)
-
-
-def test_ids_with_white_space_are_written_as_a_table(desk: Path, save: Save) -> None:
-    save("one.run", '{"query": "q", "contexts": [{"id": "my doc", "text": "Ann built the mill."}]}')
-    path = (desk / "one.run").rename(desk / "one.jsonl")
-    asked = ["-M", f"scripted:{desk / 'script.json'}", "-s", str(desk / "s.sqlite"), "-o", str(desk / "out"), "--quiet"]
-    texts = ["--queries", str(desk / "queries.jsonl"), "-p", str(desk / "passages.jsonl")]
-    done = CliRunner().invoke(main, ["build", "pool", str(path), *texts, *asked])
-    assert done.exit_code == 0, done.output
-    assert formats.read_judgments(desk / "out" / "qrels.parquet").frame["passage"].to_list() == ["my doc"]
-    assert not (desk / "out" / "qrels.txt").exists()

@@ -29,7 +29,7 @@ from ragworth.build.questions.build import (
 from ragworth.build.questions.contract import QuestionSlot, SourceText
 from ragworth.build.questions.facts import find_facts
 from ragworth.build.questions.phrasing import ask_for
-from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, read_plan
+from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.calls.job import Job
@@ -39,7 +39,6 @@ from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import texts
 from ragworth.inputs.problems import Problems
 from ragworth.retrieval.document_files import read_documents
-from ragworth.retrieval.documents import Documents
 from tests.build.samples import TEXTS, careful_reader, write_corpus
 
 EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})
@@ -68,21 +67,6 @@ def test_facts_are_where_they_say() -> None:
     for fact in facts:
         at = fact.sentence.start + fact.start
         assert passage[at : at + len(fact.text)] == fact.text
-
-
-@pytest.mark.parametrize(
-    "text", ["x = {1: 2} gives 14 items in total here.", "| a | b | 14 rows of nothing else |", "See 14"]
-)
-def test_code_tables_and_rests_make_no_question(text: str) -> None:
-    assert find_facts(text) == []
-
-
-@pytest.mark.model
-def test_documents_cluster_by_meaning_without_a_common_word() -> None:
-    texts = ["Cats purr and chase mice.", "A kitten hunts rodents.", "Bonds yield interest.", "Shares pay dividends."]
-    frame = pl.DataFrame({"document": list("abcd"), "title": [""] * 4, "text": texts})
-    labels = plan_clusters(frame, 0, 2, "embedded").labels
-    assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
 @pytest.mark.parametrize(
@@ -337,11 +321,3 @@ def test_sources_and_candidates_are_read_from_the_tables(corpus: Corpus) -> None
     assert candidates[-1] == list(candidates)[-1] and candidates[:2] == list(candidates)[:2]
     with pytest.raises(IndexError):
         candidates[len(candidates)]
-
-
-def test_documents_that_the_rules_cannot_read_are_named() -> None:
-    text = "Die Hausratversicherung ist für Schäden durch Feuer und die Selbstbeteiligung ist 150 Euro."
-    documents = Documents(pl.DataFrame({"document": ["a.md"], "title": ["A"], "text": [text]}), ())
-    settings = BuildSettings(QuestionPlan(questions=2))
-    built = build_questions(prepare_corpus(documents, settings.plan), settings, BuildJobs())
-    assert any("English sentences, and the documents aren't (1 of 1 in German)" in note for note in built.card.notes)

@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,11 +14,10 @@ from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.build.drafts import Drafts
 from ragworth.cli import main
 from tests.build.samples import write_corpus
-from tests.llm.openai.endpoint import HANG, TRUNCATED, Act, Endpoint, Seen, status
+from tests.llm.openai.endpoint import TRUNCATED, Act, Endpoint, Seen, status
 
 WRITES = "You write questions"
 PLAN = "[types]\nfact = 2\nunanswerable = 1\n[styles]\nquestion = 1\n"
-UNANSWERED = {each.unanswered for each in CONTROL_QUESTIONS}
 ANSWERED = {each.answered for each in CONTROL_QUESTIONS}
 
 
@@ -99,46 +92,3 @@ def test_faults_of_the_server_are_retried_and_those_of_the_writer_are_drafts(doc
     assert card["drafts"] == 9 and card["kept"] == counts["kept"]
     (row,) = [row for row in card["checks"] if row["check"] == "answerable"]
     assert row["pass"] >= 1 and row["unknown"] == 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-@pytest.mark.parametrize(("stage", "replies"), [("writing", 4), ("reading", 6)])
-def test_killed_in_a_stage_it_goes_on_and_pays_for_nothing_twice(docs: Path, stage: str, replies: int) -> None:
-    """SIGKILL comes while the process waits for a reply of the stage. The next run makes only the calls left over."""
-    answered: list[str] = []
-    waiting: list[str] = []
-    dead = False
-
-    def behave(seen: Seen) -> Act:
-        prompt, request = said(seen), json.dumps(seen.body, sort_keys=True)
-        in_stage = (WRITES in prompt) == (stage == "writing") and (WRITES in prompt or "Question: " in prompt)
-        if not dead and in_stage and sum((WRITES in each) == (WRITES in prompt) for each in answered) >= replies:
-            waiting.append(request)
-            return HANG
-        answered.append(request)
-        return answer(seen)
-
-    with Endpoint(behave) as server:
-        command = [sys.executable, "-m", "ragworth", *arguments(docs, server.url, "--quiet")]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        until = time.monotonic() + 120
-        while not waiting and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(1)  # replies that have come are being stored
-        assert waiting and process.poll() is None
-        process.kill()
-        assert process.wait(30) == -signal.SIGKILL
-        assert not (docs.parent / "out" / "card.json").exists()
-        dead, before = True, [each for each in answered if WRITES in each or "Question: " in each]
-        answered.clear()
-        done = build(docs, server.url)
-        assert done.exit_code == 0, done.output
-        assert before and not set(before) & set(answered)
-        assert set(waiting) <= set(answered)
-    resumed = drafts_of(docs)
-    shutil.rmtree(docs.parent / "out")
-    (docs.parent / "calls.sqlite").unlink()
-    with Endpoint(answer) as server:
-        assert build(docs, server.url).exit_code == 0
-    assert list(resumed) == list(drafts_of(docs))

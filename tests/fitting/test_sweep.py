@@ -101,31 +101,6 @@ def test_a_planted_value_is_found(swept: SweepResult) -> None:
     assert [choice.kind for choice in swept.choices] == ["within", "pooled"]
 
 
-def test_what_is_said(swept: SweepResult) -> None:
-    first, second = swept.sentences
-    choice = swept.choices[0]
-    assert first.startswith("Within queries, gamma chosen by cross-validation (")
-    assert f"correlates {choice.held_out:.3f} [" in first
-    assert f"n = {choice.queries}" in first
-    assert "better than the default 0.3333" in first
-    assert f"is {choice.best:.4g} ({choice.in_sample:.3f}, in-sample)" in first
-    assert second.startswith("Over all contexts, gamma")
-
-
-@pytest.mark.slow
-def test_the_best_of_a_grid_flatters_itself_where_there_is_nothing_to_choose() -> None:
-    """Outcomes by chance, 20 values of a parameter: on average the best looks better than it does held out."""
-    optimism: dict[str, list[float]] = {"within": [], "pooled": []}
-    for seed in range(8):
-        tables = FittingTables(*by_chance(world(30, each=6, seed=seed), seed)[:3])
-        found = sweep_tables(build_grid("Distraction(threshold=*)@5", 0, 1, 20), tables, resamples=100)
-        for choice in found.choices:
-            # Distraction goes with bad outcomes: the lower, the better.
-            optimism[choice.kind].append(choice.held_out - choice.in_sample)
-    assert np.mean(optimism["within"]) > 0.02
-    assert np.mean(optimism["pooled"]) > 0.02
-
-
 @pytest.mark.parametrize("measure", ["spearman", "pearson", "kendall"])
 def test_the_pooled_choice_by_another_implementation(harmed: World, measure: Measure) -> None:
     """Parts choose different values: each is correlated within its part alone, so that no two scales are mixed."""
@@ -157,29 +132,6 @@ def test_the_pooled_choice_by_another_implementation(harmed: World, measure: Mea
     assert choice.gain_interval.low <= choice.gain <= choice.gain_interval.high
 
 
-def test_where_all_parts_choose_one_value_the_figure_held_out_is_its_own() -> None:
-    clear = world(60, noise=0.05, alpha=(2.0,) * 5, beta=(2.0,) * 5, seed=12)
-    for measure in ("spearman", "pearson", "kendall"):
-        found = sweep_tables(
-            build_grid("UDCG(gamma=*)@5", values=(0.0, 1.0)), FittingTables(*clear[:3]), measure=measure, resamples=100
-        )
-        within, pooled = found.choices
-        assert within.chosen == pooled.chosen == {1.0: 5}
-        row = found.table.filter(pl.col("value") == 1.0).row(0, named=True)
-        assert within.held_out == pytest.approx(row["within"], abs=1e-9)
-        assert pooled.held_out == pytest.approx(pooled.in_sample, abs=1e-12)
-        assert pooled.held_out == pytest.approx(row["pooled"], abs=0.03), "over parts, not over all contexts at once"
-
-
-def test_where_the_default_is_the_best_there_is_no_gain(harmed: World) -> None:
-    found = sweep_tables(build_grid("UDCG(gamma=*)@5", values=(1 / 3,)), FittingTables(*harmed[:3]), resamples=100)
-    assert found.table["metric"].to_list() == ["UDCG@5"]
-    for choice in found.choices:
-        assert (choice.best, choice.gain, choice.p) == (1 / 3, 0.0, 1.0)
-        assert choice.held_out == pytest.approx(choice.at_default)
-    assert all("not clearly better than the default" in each for each in found.sentences)
-
-
 def test_a_metric_of_which_lower_is_better(harmed: World) -> None:
     found = sweep("Distraction(threshold=*)@5", *harmed[:3], resamples=200)
     within = found.choices[0]
@@ -190,23 +142,6 @@ def test_a_metric_of_which_lower_is_better(harmed: World) -> None:
     assert "not clearly" not in found.sentences[0]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "parameter"),
-    [
-        ("F(alpha=*)@5", "alpha"),
-        ("T(alpha=*)@5", "alpha"),
-        ("T_u( alpha = * , rel=1)", "alpha"),
-        ("F_e(rel=1, whole=true, alpha=*)", "alpha"),
-    ],
-)
-def test_parameters_of_other_metrics(harmed: World, pattern: str, parameter: str) -> None:
-    found = sweep(pattern, *harmed[:3], resamples=100)
-    assert found.parameter == parameter
-    assert found.table.height == 21
-    assert found.table.filter("default")["value"].to_list() == [0.5]
-    assert len(found.choices) == 2
-
-
 def test_one_context_a_query_has_no_correlation_within(harmed: World) -> None:
     one = Contexts(harmed.contexts.frame.filter(pl.col("system") == "s01"))
     found = sweep("T(alpha=*)@5", one, *harmed[1:3], resamples=100)
@@ -214,12 +149,6 @@ def test_one_context_a_query_has_no_correlation_within(harmed: World) -> None:
     assert [choice.kind for choice in found.choices] == ["pooled"]
     assert found.left_out == {"an outcome without a context": 80 * 9}
     assert found.queries == found.contexts == 80
-
-
-def test_the_same_seed_gives_the_same(harmed: World, swept: SweepResult) -> None:
-    again = sweep_tables(build_grid("UDCG(gamma=*)@5", steps=11), FittingTables(*harmed[:3]), resamples=200)
-    assert again.table.equals(swept.table)
-    assert again.choices == swept.choices
 
 
 @pytest.mark.parametrize(

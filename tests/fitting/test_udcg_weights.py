@@ -18,8 +18,7 @@ from ragworth.fitting.estimates import SharedQueryCorrelations, average_figure
 from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.ranking_svm import fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import FittingRows, Floats, build_fitting_rows
-from ragworth.fitting.sentences import transfer_sentence
-from ragworth.fitting.udcg_weights import C_GRID, FitData, feature_metrics, held_out_scores, scale_weights, udcg_metric
+from ragworth.fitting.udcg_weights import FitData, feature_metrics, held_out_scores, scale_weights, udcg_metric
 from ragworth.formats.theta import Theta, Variant, digest_query
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
@@ -63,13 +62,6 @@ def test_planted_weights_are_found(learned: Theta) -> None:
     # The size of weights is a matter of scale: those of help add up to 1, those of harm in proportion.
     assert sum(learned.alpha) == pytest.approx(1)
     assert sum(learned.beta) == pytest.approx(sum(BETA) / sum(ALPHA), abs=0.1)
-
-
-@pytest.mark.slow
-def test_more_contexts_bring_them_nearer() -> None:
-    far = [cosine(fit(*world(n, seed=5)[:3], 5, **FAST).alpha, ALPHA) for n in (12, 400)]
-    assert far[0] < far[1]
-    assert far[1] > 0.995
 
 
 def test_figures_are_what_they_say(planted: World, learned: Theta) -> None:
@@ -198,24 +190,6 @@ def test_parts_are_of_whole_queries_and_of_equal_size(folds: int) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_and_the_order_of_rows_plays_no_part() -> None:
-    given = world(40, seed=6)
-    first = fit(*given[:3], 5, **FAST)
-    assert fit(*given[:3], 5, **FAST) == first
-    mixed = fit(
-        Contexts(given.contexts.frame.sample(fraction=1, shuffle=True, seed=1)),
-        Judgments(given.judgments.frame.sample(fraction=1, shuffle=True, seed=2)),
-        Outcomes(given.outcomes.frame.sample(fraction=1, shuffle=True, seed=3)),
-        5,
-        **FAST,
-    )
-    assert mixed.alpha == pytest.approx(first.alpha, abs=1e-12)
-    assert mixed.figures["held_out"]["value"] == pytest.approx(first.figures["held_out"]["value"], abs=1e-12)
-    other = fit(*given[:3], 5, seed=1, **FAST)
-    assert other.figures["held_out"]["value"] != first.figures["held_out"]["value"]
-
-
-@pytest.mark.slow
 def test_variants(planted: World) -> None:
     """Harm was planted, so leaving it out costs; so does forgetting how much a relevant passage helps."""
     made: dict[Variant, Theta] = {
@@ -271,28 +245,6 @@ def test_a_query_with_many_pairs_weighs_as_much_as_one_with_few() -> None:
     pairs = ranked_pairs(outcome, np.array([0, 0, *[1] * 20]))
     assert np.bincount(pairs.query).tolist() == [1, 100]
     assert fit_ranking_svm(features, pairs, 1.0) == pytest.approx([0.0], abs=1e-9)
-
-
-@pytest.mark.slow
-def test_collections_may_share_ids_of_queries() -> None:
-    first, second = world(40, seed=1), world(40, seed=2)
-    tables = [
-        FittingTables(*each[:3], name=name, about={"title": name}) for each, name in ((first, "a"), (second, "b"))
-    ]
-    theta = fit_tables(tables, 5, **FAST)
-    single = [fit(*each[:3], 5, **FAST).learned_from for each in (first, second)]
-    for name in ("queries", "contexts", "pairs"):
-        assert theta.learned_from[name] == sum(facts[name] for facts in single)
-    assert theta.learned_from["titles"] == ["a", "b"]
-
-
-def test_what_it_was_learned_from_is_told(learned: Theta) -> None:
-    facts = learned.learned_from
-    assert (learned.k, learned.variant, learned.seed, learned.version) == (5, "full", 0, ragworth.__version__)
-    assert facts["outcome"] == "grade"
-    assert facts["abstention"] == facts["relevance"] == facts["graded"] == ["given"]
-    assert facts["contexts"] == 10 * facts["queries"]
-    assert learned.c in C_GRID
 
 
 def test_short_contexts_and_contexts_without_a_judgment(planted: World) -> None:
@@ -362,50 +314,10 @@ def test_nothing_to_learn_from(planted: World) -> None:
         fit(contexts, Judgments(judgments.of("relevance")), outcomes, 5)
 
 
-def test_contexts_that_are_all_alike() -> None:
-    given = world(20)
-    same = given.contexts.frame.with_columns(
-        pl.format("p{}-{}", pl.col("query").str.slice(1).cast(pl.Int64), pl.col("rank")).alias("passage")
-    )
-    with pytest.raises(InputError, match="have the same utilities"):
-        fit(Contexts(same), given.judgments, given.outcomes, 5)
-
-
-def test_settings_that_cannot_be(planted: World) -> None:
-    with pytest.raises(InputError, match="no variant 'half'"):
-        fit(*planted[:3], 5, variant="half")  # type: ignore[arg-type]
-    for wrong in ({"folds": 1}, {"grid": ()}, {"grid": (0.0, 1.0)}, {"k": 0}):
-        with pytest.raises(InputError, match="these settings cannot be"):
-            fit_tables([FittingTables(*planted[:3])], **wrong)
-
-
 def test_without_scikit_learn_the_line_to_install_it(planted: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.svm", None)
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[learn\]"'):
         fit(*planted[:3], 5)
-
-
-def test_no_query_there_has_a_correlation(learned: Theta) -> None:
-    there = world(10, seed=8)
-    found = transfer(learned, there.contexts, there.judgments, constant(0.0, there))
-    assert found.learned.value is None
-    assert found.gap.value is None
-    assert found.learned.reasons == {"the outcome is constant": 10}
-
-
-def test_a_level_that_no_label_reaches_is_refused(planted: World) -> None:
-    with pytest.raises(InputError, match="no passage with a relevance of 9 or more"):
-        fit(planted.contexts, planted.judgments, planted.outcomes, 5, rel=9.0, **FAST)
-
-
-def test_svmrank_by_hand() -> None:
-    """½‖w‖² + C/n·Σξ: while every margin is below 1, the slope of each pair's loss is its difference."""
-    features = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [3.0, 1.0], [0.0, 0.0]])
-    outcome, query = np.array([1.0, 0.0, -1.0, 1.0, 0.0]), np.array([0, 0, 0, 1, 1])
-    pairs = ranked_pairs(outcome, query)
-    # Query 0: (1, 0) − (0, 0), (1, 0) − (0, 1), (0, 0) − (0, 1) = (2, −2) in all; query 1: (3, 1). So with n = 2 and
-    # C = 0.01, w = 0.01/2·(5, −1) = (0.025, −0.005): the largest margin is 0.07.
-    assert fit_ranking_svm(features, pairs, 0.01, "svmrank") == pytest.approx([0.025, -0.005], rel=1e-3)
 
 
 def test_svmrank_by_another_solver(planted: World) -> None:
@@ -423,15 +335,6 @@ def test_svmrank_by_another_solver(planted: World) -> None:
     assert mine == pytest.approx(other.x, abs=1e-2)
     with pytest.raises(InputError, match="no solution in 10,000 steps with C = 1e"):
         fit_ranking_svm(rows.values, pairs, 1e12, "svmrank")
-
-
-def test_the_loss_and_its_c_are_recorded(planted: World, learned: Theta) -> None:
-    theta = fit(*planted[:3], 5, loss="svmrank", resamples=100)
-    assert (theta.c, theta.learned_from["loss"], learned.learned_from["loss"]) == (0.01, "svmrank", "squared-hinge")
-    assert theta.alpha != pytest.approx(learned.alpha, rel=1e-3)
-    assert fit(*planted[:3], 5, loss="svmrank", grid=(0.5,), resamples=100).c == 0.5
-    with pytest.raises(InputError, match="no loss 'hinge'"):
-        fit(*planted[:3], 5, loss="hinge")
 
 
 @pytest.mark.slow
@@ -495,9 +398,3 @@ def test_an_average_over_cases_counts_each_case_once(learned: Theta) -> None:
     assert [each.seen for each in found] == [0, 0]
     nothing = average_figure([np.array([np.nan])], level=0.95, resamples=100, seed=0)
     assert (nothing["value"], nothing["cases"]) == (None, 0)
-
-
-def test_queries_of_a_transfer_that_were_learned_from_are_counted(planted: World, learned: Theta) -> None:
-    found = transfer_tables(learned, FittingTables(*planted[:3], name="again"), resamples=100)
-    assert found.seen == learned.learned_from["queries"]
-    assert f"of whose queries {found.seen} have ids of training queries" in transfer_sentence(found, 5)

@@ -45,12 +45,6 @@ def test_case_and_blanks_dont_make_another_candidate_and_empty_ones_are_dropped(
     assert found.dropped == {made.SAME: 1, made.EMPTY: 1}
 
 
-def test_turns_with_identical_candidates_are_counted() -> None:
-    turns = follow_ups(2)
-    same = [made.Proposal(turn.query, name, "Who?", name) for turn in turns for name in ("a", "b")]
-    assert made.merge_candidates(turns, same).single == 2
-
-
 def test_no_candidate_and_no_history_are_errors() -> None:
     turns = follow_ups(1)
     with pytest.raises(InputError, match=r"there is no candidate \(empty: 1\)"):
@@ -61,12 +55,6 @@ def test_no_candidate_and_no_history_are_errors() -> None:
         made.check_turns([])
     with pytest.raises(InputError, match="ends with the turn itself"):
         made.check_turns([Turn("q", "c", 2, "Who?", (Message("user", "When?"), Message("user", "Who?")))])
-
-
-def test_given_rewrites_of_unknown_turns_are_refused() -> None:
-    frame = pl.DataFrame({"query": ["c1-2", "nobody"], "text": ["x", "y"]})
-    with pytest.raises(InputError, match="'nobody'"):
-        made.from_table(frame, follow_ups(1), "mine.jsonl")
 
 
 def test_a_model_rewrites_each_turn_once_and_failures_have_a_status() -> None:
@@ -106,20 +94,6 @@ def test_a_long_history_is_cut_from_the_oldest_message_with_a_note() -> None:
         result = run_task(rewriter, [turn], job)
     assert result.frame["cut_messages"].to_list() == [1]
     assert any("1 message left out" in note for note in result.notes)
-
-
-def test_a_long_last_reply_is_shortened_rather_than_hiding_the_conversation() -> None:
-    history = (Message("user", "Who built the lighthouse?"), Message("assistant", "Ada built it. " + "word " * 10_000))
-    (shown,) = recent_messages(history, 100)
-    assert shown.text.startswith("Ada built it.")
-    assert len(shown.text) == 100
-    assert cut_messages(history, 100) == 2
-    with Job(Scripted(lambda request: "When did Ada build the lighthouse?")) as job:
-        turn = Turn("q", "c", 2, "When?", history)
-        rewriter = QueryRewriter(job.card, history=100)
-        assert "Ada built it." in rewriter.render(turn).messages[-1].content
-        result = run_task(rewriter, [turn], job)
-    assert any("2 messages left out or shortened" in note for note in result.notes)
 
 
 def test_several_greedy_samples_are_refused() -> None:

@@ -65,15 +65,6 @@ def test_a_reader_that_sums_up_what_helps_and_misleads_is_predicted_best_by_udcg
 
 
 @pytest.mark.slow
-def test_a_reader_that_reads_only_the_top_is_predicted_best_by_ranks(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Reader(weights=(1.0, 0.35, 0.15, 0.05, 0.02), threshold=0.02, noise=0.0)
-    place = collection(tmp_path / "w", queries=120)
-    found = ragworth.study("alignment", place, keep=False, metrics=["nDCG@5", "RR@5", "P@5", "UDCG@5", "R@5"])
-    values = {name: float(row["correlation"]) for name, row in by_metric(found).items()}  # type: ignore[arg-type]
-    assert min(values["nDCG@5"], values["RR@5"]) > max(values["P@5"], values["R@5"], values["UDCG@5"]) + 0.1
-
-
-@pytest.mark.slow
 def test_numbers_are_those_of_scipy_within_each_query(tmp_path: Path, opened: Opened) -> None:
     found = ragworth.study("alignment", collection(tmp_path / "w", queries=25), keep=False, measure="kendall")
     results = found.cases[0].results
@@ -195,14 +186,6 @@ def test_queries_that_cannot_be_studied_are_counted_by_reason(tmp_path: Path, op
     assert found["no relevant passage retrieved"] == 2
 
 
-def test_a_reader_that_never_changes_its_mind_is_told(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Reader(threshold=9.0)
-    found = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False)
-    assert found.findings.sentences == ("No metric has a correlation with the outcome: no query has a correlation.",)
-    assert found.findings.left_out["queries"].sum() == 6
-    assert found.findings.tables[0].frame["correlation"].null_count() == found.findings.tables[0].frame.height
-
-
 def test_the_metrics_of_the_papers_fifth_table(tmp_path: Path, opened: Opened) -> None:
     """Answer likelihood with the design, and learned weights where a file of them is named."""
     place = collection(tmp_path / "w", queries=4)
@@ -229,13 +212,6 @@ def test_no_metric_predicts_a_reader_that_ignores_its_passages(tmp_path: Path) -
     assert (noise.study(), noise.study("paper")) == ("", "")
     assert related.study()
     assert related.study("paper")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("whole_report", "opened")
-def test_nor_does_the_report_say_so(tmp_path: Path) -> None:
-    assert World.build(tmp_path, 0, planted=False, queries=30).evaluate() == ""
-    assert World.build(tmp_path, 0, planted=True, queries=30).evaluate()
 
 
 def test_the_papers_half_grade_stands_beside_the_plain_one_and_in_no_sentence(tmp_path: Path, opened: Opened) -> None:
@@ -318,22 +294,6 @@ def test_contexts_without_an_outcome_are_counted(tmp_path: Path, opened: Opened)
     assert {row["reason"]: row["queries"] for row in left.to_dicts()}["8 contexts without an outcome: unparsable"] == 2
 
 
-def test_a_metric_that_is_mostly_constant_is_not_the_best(tmp_path: Path) -> None:
-    rows = []
-    for query in range(40):
-        for context in range(6):
-            good = context % 3 == 0
-            rare = float(good) if query < 10 else 0.0
-            usual = float(good) + (0.5 if context == 1 else 0.0)
-            rows.append((f"q{query}", f"c{context}", 1.0 if good else float(context % 2) / 2, rare, usual))
-    values = np.array([row[3:] for row in rows])
-    outcome = np.array([row[2] for row in rows])
-    found = predict(["rare", "usual"], values, outcome, [r[0] for r in rows], [r[1] for r in rows])
-    assert found.within[0].n == 10 and found.within[1].n == 40
-    assert found.rows.metrics[found.best] == "usual"
-    assert "over 40 of 40 queries" in found.sentence()
-
-
 def test_a_metric_that_is_behind_where_both_have_a_value_is_not_called_better(tmp_path: Path) -> None:
     """The best by its mean over more queries can be behind over those that both have."""
     draw = np.random.default_rng(1)
@@ -363,38 +323,6 @@ def test_metrics_that_go_the_wrong_way_are_told() -> None:
     assert found.sentence().startswith("the metrics go against the outcome") and "least so b" in found.sentence()
 
 
-def test_metrics_that_rank_alike_are_corrected_for_as_one() -> None:
-    draw = np.random.default_rng(0)
-    outcome = draw.integers(-1, 2, 300).astype(float)
-    one, other = outcome + draw.normal(0, 1, 300), outcome + draw.normal(0, 2, 300)
-    queries = [f"q{n // 6}" for n in range(300)]
-    systems = [f"c{n % 6}" for n in range(300)]
-    two = predict(["a", "b"], np.stack([one, other], 1), outcome, queries, systems)
-    more = np.stack([one, other, 2 * other, other**3], 1)
-    four = predict(["a", "b", "b2", "b3"], more, outcome, queries, systems)
-    assert [one.p_holm for _, _, one in four.compared] == [two.compared[0][2].p_holm] * 3
-
-
-def test_changed_weights_are_scored_anew(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    place = collection(tmp_path / "w", queries=12)
-    metric = "UDCG(theta=theta.json)@5"
-    weights(tmp_path / "theta.json", 0.2, 0.1)
-    first = ragworth.study("alignment", place, metrics=[metric, "P@5"])
-    assert first.folder is not None
-    weights(tmp_path / "theta.json", -0.2, -0.1)
-    again = ragworth.study("alignment", first.folder / "cases" / "01", metrics=[metric, "P@5"], keep=False)
-    tables = [each.findings.tables[0].frame.filter(metric=metric) for each in (first, again)]
-    before, after = (table["correlation"].item() for table in tables)
-    assert before > 0 and after == pytest.approx(-before)
-    assert first.findings.settings["files of metrics"] != again.findings.settings["files of metrics"]
-
-
-def weights(file: Path, help_: float, harm: float) -> None:
-    """Weights of UDCG that are the same for every rank."""
-    Theta(k=5, variant="full", alpha=(help_,) * 5, beta=(harm,) * 5).write(file)
-
-
 def test_nothing_is_written_among_other_files(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=6)
     other = tmp_path / "other"
@@ -418,54 +346,6 @@ def test_everything_is_checked_before_anything_is_spent(tmp_path: Path, opened: 
     assert opened.calls == 0
 
 
-def test_ratings_of_other_queries_do_not_end_a_study(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=8)
-    text = (
-        (place / "ragworth.toml").read_text(encoding="utf-8").replace("[systems]", 'ratings = "ratings.txt"\n[systems]')
-    )
-    (place / "ragworth.toml").write_text(text, encoding="utf-8")
-    (place / "ratings.txt").write_text("elsewhere 1 q000-gold0 5\n", encoding="utf-8")
-    found = ragworth.study("alignment", place, keep=False)
-    assert not any(metric.startswith("Cov") for metric in by_metric(found))
-
-
-@pytest.mark.slow
-def test_cases_of_earlier_places_do_not_stay(tmp_path: Path, opened: Opened) -> None:
-    places = [collection(tmp_path / name, queries=8, seed=number) for number, name in enumerate(("one", "two"))]
-    both = ragworth.study("alignment", places)
-    assert both.folder is not None
-    inside = both.folder / "cases"
-    second = ragworth.study("alignment", inside / "02")
-    assert second.folder == both.folder.parent / "alignment-02"
-    ragworth.study("alignment", places[0])
-    assert [each.name for each in inside.iterdir()] == ["01"]
-
-
-@pytest.mark.slow
-def test_relevance_is_judged_first_where_there_are_no_labels(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    text = (place / "ragworth.toml").read_text(encoding="utf-8").replace('qrels = "qrels.txt"\n', "")
-    (place / "ragworth.toml").write_text(text.replace("[judgments]", "[judgments]\nrelevance = true"), encoding="utf-8")
-    assert plan_study("alignment", [place])[0].name == "pool.relevance" and opened.calls == 0
-    judged = ragworth.study("alignment", place, keep=False).cases[0].results.judgments
-    assert judged is not None and set(judged.frame["aspect"]) == {"relevance", "abstention"}
-    asked = opened.calls
-    assert plan_study("alignment", [place])[-1].name == "answered"
-    ragworth.study("alignment", place, keep=False)
-    assert opened.calls == asked
-
-
-def test_drawing_for_one_query_does_not_depend_on_the_others() -> None:
-    passages = {"passage": [f"p{n}" for n in range(30)], "text": [f"x{n}" for n in range(30)]}
-    texts = ragworth.Collection(passages=pl.DataFrame(passages))
-    labels = {query: {"p0": 1.0, "p1": 1.0} for query in ("a", "b")}
-    found = {query: [f"p{n}" for n in range(25)] for query in ("a", "b")}
-    both, _ = draw_contexts([Candidates(texts, found, labels)], 6, 5)
-    alone, _ = draw_contexts([Candidates(texts, {"b": found["b"]}, labels)], 6, 5)
-    assert all(both[name]["b"] == alone[name]["b"] for name in both)
-    assert len({tuple(both[name]["a"]) for name in both}) > 3
-
-
 def with_control(place: Path) -> Path:
     """The workspace with a random control before its retriever."""
     file = place / "ragworth.toml"
@@ -484,14 +364,6 @@ def test_candidates_come_from_one_retriever_and_never_from_a_control(tmp_path: P
     assert not set(other.cases[0].results.contexts.frame.select("query", "passage").iter_rows()) <= top
     with pytest.raises(InputError, match="'frist'"):
         ragworth.study("alignment", place, keep=False, retriever="frist")
-
-
-def test_relevant_passages_that_nobody_retrieved_are_not_shown(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    (place / "run.txt").write_text("\n".join(each for each in lines if "gold0" not in each) + "\n", encoding="utf-8")
-    shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame["passage"]
-    assert shown.str.contains("gold").any() and not shown.str.contains("gold0").any()
 
 
 def test_plain_sampling_draws_without_labels_in_the_order_found(tmp_path: Path, opened: Opened) -> None:
@@ -539,41 +411,6 @@ def test_a_published_protocol_sets_what_is_not_given(tmp_path: Path, opened: Ope
     assert found.findings.settings["settings"]["protocol"] == "paper"
 
 
-def test_a_limit_counts_queries_that_can_be_studied(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=10)
-    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    kept = [each for each in lines if not (each[:4] in ("q000", "q001") and "gold" in each)]
-    (place / "run.txt").write_text("\n".join(kept) + "\n", encoding="utf-8")
-    found = ragworth.study("alignment", place, keep=False, limit=4)
-    assert sorted(set(found.cases[0].results.contexts.frame["query"])) == ["q002", "q003", "q004", "q005"]
-
-
-def test_a_plan_refuses_what_the_study_would(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=6, relevant=1)
-    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    (place / "run.txt").write_text("\n".join(each for each in lines if "gold" not in each) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="no relevant passage retrieved: 6"):
-        plan_study("alignment", [place])
-
-
-def test_a_retriever_that_shows_few_passages_is_asked_for_more(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    file = place / "ragworth.toml"
-    text = file.read_text(encoding="utf-8").replace('first = { run = "run.txt" }', "first = 'run(\"run.txt\") % 5'")
-    file.write_text(text, encoding="utf-8")
-    shown = ragworth.study("alignment", place, keep=False).cases[0].results.contexts.frame
-    assert shown.group_by("query").agg(pl.col("passage").n_unique())["passage"].min() > 12  # type: ignore[operator]
-
-
-def test_answers_without_any_grade_are_refused(tmp_path: Path, opened: Opened) -> None:
-    first = ragworth.study("alignment", collection(tmp_path / "w", queries=6), keep=False).cases[0]
-    assert first.results.outcomes is not None
-    frame = first.results.outcomes.frame.with_columns(value=pl.lit(None, pl.Float64), status=pl.lit("unparsable"))
-    replace(first.results, outcomes=Outcomes.trusted(frame)).write(tmp_path / "none")
-    with pytest.raises(InputError, match="no context has an outcome 'grade'"):
-        ragworth.study("alignment", tmp_path / "none", keep=False)
-
-
 @pytest.mark.parametrize(("outcome", "sign"), [("hallucination", -1), ("helpfulness", 1)])
 def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path: Path, outcome: str, sign: int) -> None:
     results = planted.given(tmp_path / "results")
@@ -587,35 +424,6 @@ def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path:
     assert ("(lower is better)" in found.lead) == (sign < 0)
     best = outcome_predictions(results, ["inverse", "nDCG@5"], 0).row(0, named=True)
     assert (best["metric"], best["rho"]) == ("nDCG@5", pytest.approx(sign))
-
-
-@pytest.mark.slow
-def test_few_queries_and_outcomes_without_a_direction_are_no_advice(tmp_path: Path) -> None:
-    results = planted.given(tmp_path / "results", queries=4)
-    rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")
-    values = rows.select("system", "query", aspect=pl.lit("abstained"), value=pl.col("value"))
-    replace(results, outcomes=Outcomes(values)).write(tmp_path / "results")
-    found = ragworth.study("alignment", [tmp_path / "results"], keep=False).findings
-    assert "'abstained' (neither better nor worse)" in found.lead
-    assert not found.sentences[0].startswith("Use")
-    for kind in ("top-k", "context-size"):
-        said = ragworth.study(kind, [tmp_path / "results"], keep=False).findings.sentences
-        assert any("With 4 queries this is only a hint." in each for each in said)
-
-
-def test_a_sure_metric_below_an_unsure_one_is_named() -> None:
-    some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
-    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, p=0.1, n=30), Estimate(0.4, 0.2, 0.6, p=0.001, n=30)]
-    assert some.sentence().startswith("R@5 predicts the outcome best of those that reliably do: Spearman ρ 0.40")
-    assert some.sentence().endswith("P@5 is higher, Spearman ρ 0.50 [−0.10, 0.90] over 30 of 30 queries.")
-
-
-def test_a_sure_metric_of_few_queries_is_named_as_such() -> None:
-    some = predict(["P@5", "R@5"], np.zeros((2, 2)), np.zeros(2), ["q", "q"], ["a", "b"])
-    some.__dict__["within"] = [Estimate(0.5, -0.1, 0.9, p=0.1, n=30), Estimate(0.9, 0.8, 1.0, p=0.001, n=6)]
-    assert some.sentence().startswith("no metric reliably predicts the outcome; P@5 comes closest")
-    assert some.sentence().endswith("its value or the outcome is the same for all contexts.")
-    assert " R@5 predicts it, 0.90 [0.80, 1.00], in the 6 queries in which it has a correlation; " in some.sentence()
 
 
 def test_a_metric_that_is_constant_in_many_queries_is_not_recommended() -> None:

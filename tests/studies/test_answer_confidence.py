@@ -13,8 +13,7 @@ import pytest
 from benchmarks.simulated_reader import VOICE, Reader, collection
 
 from ragworth import config
-from ragworth.config import ModelSpec, TaskConfig
-from ragworth.errors import InputError
+from ragworth.config import TaskConfig
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.state import StagePlan
@@ -125,56 +124,6 @@ def test_the_answer_that_is_graded_is_the_one_whose_confidence_is_taken(
     assert {name, "answer-alone"} == set(found.manifest["prompts"])
 
 
-def test_a_prompt_for_answers_may_name_its_own_word_for_declining(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=3)
-    own = tmp_path / "own.txt"
-    own.write_text(
-        "[reply]\nlabels: UNKNOWN = abstained\n[system]\nBe short.\n"
-        "[user]\n{{query}}\n{{#passages}}{{text*}}\n{{/passages}}",
-        encoding="utf-8",
-    )
-    opened.reader = reader = TwoTokens()
-    with bench(place, prompt=str(own)) as sure:
-        sure.answer_with_confidence(contexts())
-        found = results(sure)
-    assert found.outcomes is not None and found.outcomes.frame.filter(pl.col("aspect") == "PPL")["value"].count() == 6
-    assert all(request.prompt.messages[0].content == "Be short." for request in generated(reader))
-
-
-def test_a_plan_asks_nothing_and_a_second_run_asks_nothing_again(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=3, toml="judge = true\n")
-    opened.reader = TwoTokens()
-    plan: list[StagePlan] = []
-    with bench(place, plan) as planned:
-        planned.answer_with_confidence(contexts(), "noise")
-    assert [stage.name for stage in plan] == ["noise.confidence", "grade.judge"] and opened.calls == 0
-    assert "6 calls to make" in plan[0].words and "6 of these answers lead to more calls" in plan[0].words
-    assert plan[1].words.startswith("6 answers to grade")
-    with bench(place) as first:
-        first.answer_with_confidence(contexts())
-        found = results(first)
-    asked = opened.calls
-    plan.clear()
-    with bench(place, plan) as planned, bench(place) as again:
-        planned.answer_with_confidence(contexts())
-        again.answer_with_confidence(contexts())
-        second = results(again)
-    assert opened.calls == asked and len(plan) == 2 and all("0 calls to make" in stage.words for stage in plan)
-    assert found.outcomes is not None and second.outcomes is not None
-    assert second.outcomes.frame.equals(found.outcomes.frame)
-    assert second.said["answers"].equals(found.said["answers"])
-
-
-def test_another_model_may_answer(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=3)
-    with bench(place) as each:
-        each.answer_with_confidence(contexts(), model=ModelSpec("other"))
-        found = results(each)
-    assert found.answers is not None and found.outcomes is not None
-    assert all(source.startswith("scripted:other") for source in found.answers.frame["source"])
-    assert all("scripted:other" in source for source in found.outcomes.frame["source"])
-
-
 def test_answers_that_fail_or_are_empty_have_a_row_that_says_so(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=3)
     opened.reader = TwoTokens(failing="q001 near", silent="q002 gold")
@@ -192,10 +141,3 @@ def test_answers_that_fail_or_are_empty_have_a_row_that_says_so(tmp_path: Path, 
         ("q001", "refused", None),
         ("q002", "empty-answer", None),
     ]
-
-
-def test_sampled_answers_are_refused(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=3)
-    with bench(place, temperature=0.3) as each, pytest.raises(InputError, match=r"temperature 0\.3") as error:
-        each.answer_with_confidence(contexts())
-    assert "temperature = 0" in str(error.value) and opened.calls == 0

@@ -14,8 +14,6 @@ from ragworth.contribution.rows import context_rows
 from ragworth.errors import InputError
 from ragworth.llm.contract import Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
-from ragworth.stats.estimate import Estimate
-from ragworth.studies.company import _single_sentence
 from tests.studies.conftest import Opened
 
 
@@ -84,19 +82,3 @@ def test_the_report_shows_what_passages_did_and_says_that_a_judge_is_unfit(tmp_p
     first = known.row(0, named=True)
     best = max(zip(first["contributions"], first["passages"], strict=True))
     assert f"{best[1]} | {best[0]:.4f} |" in text
-
-
-def test_the_sentence_prefers_a_judgment_that_is_sure_to_one_from_few_queries() -> None:
-    found = {"relevance": Estimate(1.0, -0.64, 1.0, n=2), "utility": Estimate(0.83, 0.34, 0.96, n=8)}
-    only = "of single judgments, utility is the only one that reliably goes with what passages contribute: "
-    assert _single_sentence(found, "ρ").startswith(only)
-    more = found | {"alone": Estimate(0.5, 0.1, 0.7, n=8)}
-    assert "utility goes best, among the 2 that reliably do, with what" in _single_sentence(more, "ρ")
-    del more["relevance"]
-    assert _single_sentence(more, "ρ").startswith("of single judgments, utility goes best with what")
-    assert _single_sentence({"relevance": found["relevance"]}, "ρ").startswith("no judgment of single passages")
-
-
-def test_a_correlation_of_zero_comes_before_a_negative_one() -> None:
-    found = {"relevance": Estimate(-0.4, -0.6, 0.2, n=8), "utility": Estimate(0.0, -0.3, 0.3, n=8)}
-    assert "; utility comes closest" in _single_sentence(found, "ρ")

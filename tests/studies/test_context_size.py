@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,8 @@ from ragworth.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
 from ragworth.studies.context_size import ContextSize, SizedCase
-from ragworth.studies.contract import Case
-from ragworth.studies.run import plan_study
-from ragworth.tables import Outcomes
-from ragworth.tasks.options import parse_numbers
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, given, grades, undrawn
+from tests.studies.planted import given, grades
 
 SIZES: dict[str, Any] = {"sizes": "1,3,8", "contexts": 6}
 
@@ -68,44 +63,6 @@ def test_correlations_by_size_are_those_of_scipy(tmp_path: Path, opened: Opened)
         assert line[spread["lowest at k"]] == spread["lowest"]
     stored = set(case.results.scores.frame.join(case.design, on="system").select("size", "metric").unique().rows())
     assert all(metric.endswith(f"@{size}") for size, metric in stored)
-
-
-@pytest.mark.slow
-def test_an_outcome_of_another_scale_is_no_grade(tmp_path: Path, opened: Opened) -> None:
-    """An outcome that is called a grade and goes from 1 to 5 has a mean, and no share of correct answers."""
-    first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
-    assert first.results.outcomes is not None
-    frame = first.results.outcomes.frame.with_columns(pl.col("value") * 2 + 3)
-    case = replace(first, results=replace(first.results, outcomes=Outcomes.trusted(frame)))
-    found = ContextSize(**SIZES).find([case])
-    table = found.tables[3].frame
-    assert "correct" not in table.columns and table["mean"].to_list() == pytest.approx(
-        [2 * mean + 3 for mean in _means(first)]
-    )
-    assert "Mean grade goes from" in found.sentences[-1] and "%" not in found.sentences[-1]
-
-
-def _means(case: Case) -> list[float]:
-    """The mean grade of the contexts of each size."""
-    graded, sizes = grades(case), dict(case.design.select("system", "size").rows())
-    return [float(np.mean([v for (s, _), v in graded.items() if sizes[s] == size])) for size in (1, 3, 8)]
-
-
-@pytest.mark.slow
-def test_what_predicts_nothing_is_not_said_to_predict(tmp_path: Path, opened: Opened) -> None:
-    """Outcomes by chance: the best of all metrics is named with its interval, and not praised."""
-    first = ragworth.study("context-size", collection(tmp_path / "w", queries=8), keep=False, **SIZES).cases[0]
-    assert first.results.outcomes is not None
-    frame = first.results.outcomes.frame
-    drawn = np.random.default_rng(5).choice([-1.0, 1.0], frame.height)
-    made = Outcomes.trusted(frame.with_columns(pl.Series("value", drawn)))
-    found = ContextSize(**SIZES).find([replace(first, results=replace(first.results, outcomes=made))])
-    spread = found.tables[1].frame
-    best = spread.filter(pl.col("mean").round(12) == pl.col("mean").round(12).max())["metric"].to_list()
-    come = "come" if len(best) > 1 else "comes"
-    words = found.sentences[0]
-    assert words.startswith(f"No metric reliably predicts the outcome; {', '.join(best)} {come} closest over all sizes")
-    assert re.search(r"mean Spearman ρ −?0\.\d\d \[−0\.\d\d, 0\.\d\d\] over [78] queries", words)
 
 
 @pytest.mark.slow
@@ -157,44 +114,6 @@ def test_more_misleading_passages_cost_accuracy(tmp_path: Path, opened: Opened) 
 
 
 @pytest.mark.slow
-def test_the_same_queries_for_every_size(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=8)
-    lines = (place / "run.txt").read_text().splitlines()
-    short = [line for line in lines if not line.startswith("q002") or int(line.split()[3]) <= 7]
-    (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
-    found = ragworth.study("context-size", place, keep=False, **SIZES)
-    queries = found.cases[0].results.contexts.frame.group_by("system").agg(pl.col("query").n_unique())["query"]
-    assert set(queries) == {7} and found.findings.left_out.row(0) == (
-        "w",
-        "fewer than 8 passages that aren't relevant",
-        1,
-    )
-
-
-@pytest.mark.slow
-def test_asked_once_and_taken_again_without_a_model(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undrawn(monkeypatch)
-    place = collection(tmp_path / "w", queries=8)
-    assert [stage.name for stage in plan_study("context-size", [place], **SIZES)] == ["judged.abstention", "answered"]
-    assert opened.calls == 0
-    first = ragworth.study("context-size", place, **SIZES)
-    asked = opened.calls
-    again = ragworth.study("context-size", place, keep=False, **SIZES)
-    assert first.folder is not None
-    case = first.folder / "cases" / "01"
-    taken = ragworth.study("context-size", case, keep=False, **SIZES)
-    assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
-    some = ragworth.study("context-size", case, keep=False, metrics=["nDCG@5", "P@9"], sizes="3,4")
-    assert some.findings.tables[0].frame.select("metric", "k").rows() == [("nDCG", 3), ("P", 3)]
-    assert some.findings.notes[1:] == ("No context has 4 passages",)
-    against = ragworth.study("context-size", place, keep=False, against="UDCG", **SIZES)
-    assert opened.calls == asked and against.cases[0].results.outcomes is None
-    assert "UDCG" not in set(against.findings.tables[0].frame["metric"])
-
-
-@pytest.mark.slow
 def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Opened) -> None:
     results = given(tmp_path / "given")
     found = ragworth.study(
@@ -238,36 +157,6 @@ def test_runs_with_coverage_as_outcome_need_no_model(tmp_path: Path, opened: Ope
     assert "of the whole context" in whole.findings.lead
 
 
-def test_estimates_look_beyond_the_cut(tmp_path: Path) -> None:
-    # F_e counts relevant passages among the first 2k: contexts must not be cut before it is computed.
-    results = given(tmp_path / "given")
-    found = ragworth.study("context-size", tmp_path / "given", keep=False, sizes="2", against="Cov", metrics=["F_e@2"])
-    estimate, outcome = cut(results, "F_e@2"), cut(results, "Cov@2")
-    values = []
-    for query in {query for _, query in estimate}:
-        x, y = ([side[f"s{at}", query] for at in range(6)] for side in (estimate, outcome))
-        if len(set(x)) > 1 and len(set(y)) > 1:
-            values.append(stats.spearmanr(x, y).statistic)
-    mine = found.findings.tables[0].frame.filter(pl.col("over") == "queries")
-    assert mine["correlation"].to_list() == pytest.approx([np.mean(values)])
-    assert "change" not in {table.name for table in found.findings.tables}  # one size: nothing to change from
-
-
-@pytest.mark.slow
-def test_an_evaluation_keeps_the_outcome_of_the_whole_context(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=8, toml='[metrics]\nuse = ["nDCG@5", "P@5"]\n')
-    text = (place / "ragworth.toml").read_text(encoding="utf-8")
-    extra = 'back = [\'run("run.txt") % 20\', "reversed"]\nbest = "oracle % 5"\n[judgments]'
-    (place / "ragworth.toml").write_text(text.replace("[judgments]", extra), encoding="utf-8")
-    ragworth.evaluate(place)
-    asked = opened.calls
-    found = ragworth.study("context-size", place / "results", keep=False, sizes="1-3")
-    assert opened.calls == asked and "'grade' of the whole context" in found.findings.lead
-    assert set(found.findings.tables[0].frame["over"]) == {"queries", "systems"}
-    assert found.findings.tables[3].frame.height == 1
-    assert all(not figure.name.startswith("answers") for figure in found.findings.figures)
-
-
 def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=6)
     for wrong in ("", "0", "5-2", "1,x", "2000"):
@@ -291,13 +180,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
         ragworth.study("context-size", tmp_path / "given", against="Cov", sizes="9")
 
 
-def test_lists_of_parse_numbers() -> None:
-    assert parse_numbers("1-5,10, 15 ,3", "sizes") == [1, 2, 3, 4, 5, 10, 15]
-    assert parse_numbers("2 - 3", "sizes") == [2, 3]
-    with pytest.raises(InputError, match="sizes: '٣' names no numbers"):
-        parse_numbers("1,٣", "sizes")
-
-
 def test_learned_weights_are_kept_at_their_size(
     tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,14 +191,3 @@ def test_learned_weights_are_kept_at_their_size(
     rows = found.findings.tables[0].frame.select("metric", "k").rows()
     assert sorted(rows) == [("P", 1), ("P", 3), ("UDCG(theta=theta.json)@3", 3)]
     assert "UDCG(theta=theta.json)@3 is learned for one size" in found.findings.notes[1]
-
-
-def test_learned_weights_of_a_size_that_is_not_studied_are_refused(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Theta(k=4, variant="full", alpha=(0.2,) * 4, beta=(0.1,) * 4).write(tmp_path / "theta.json")
-    place = collection(tmp_path / "w", queries=6)
-    with pytest.raises(InputError, match="learned for 4 passages, and the sizes are 1,3"):
-        ragworth.study("context-size", place, keep=False, metrics=["UDCG(theta=theta.json)@4"], sizes="1,3")
-    assert opened.calls == 0

@@ -9,14 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.simulated_reader import Reader, collection
-from click.testing import CliRunner
 
 import ragworth
-from ragworth.cli import main
 from ragworth.errors import InputError
-from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
+from tests.studies.planted import contexts, expected, given, grades, sureness, undrawn, wilcoxon
 
 LIMITS: dict[str, Any] = {"k": 3, "weak": 0.3, "hard": 0.6}
 
@@ -61,13 +58,6 @@ def test_the_published_design_reads_the_models_own_p(tmp_path: Path, opened: Ope
     assert any(note.startswith("p_abstain is the raw p of") for note in found.findings.notes)
 
 
-def test_the_position_of_the_relevant_passage_is_drawn_for_each_query(tmp_path: Path, opened: Opened) -> None:
-    found = ragworth.study("distractors", collection(tmp_path / "w", queries=60), keep=False, **LIMITS)
-    shown = contexts(found.cases[0])
-    places = [["gold" in each for each in passages].index(True) for passages in shown.values()]
-    assert set(places) == {0, 1, 2}
-
-
 def test_queries_without_enough_of_one_kind_are_counted(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=40, far=0)
     labels = (
@@ -102,54 +92,6 @@ def test_queries_without_enough_of_one_kind_are_counted(tmp_path: Path, opened: 
     }
     assert lacking["weak"] and lacking["hard"]
     assert found.findings.tables[0].frame["queries"].to_list() == [39 - sum(lacking.values())] * 2
-
-
-@pytest.mark.slow
-def test_asked_once_and_taken_again_without_a_model(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undrawn(monkeypatch)
-    place = collection(tmp_path / "w", queries=20)
-    plan = plan_study("distractors", [place], **LIMITS)
-    assert [stage.name for stage in plan] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
-    assert "40 calls to make" in plan[1].words
-    first = ragworth.study("distractors", place, **LIMITS)
-    asked = opened.calls
-    again = ragworth.study("distractors", place, keep=False, **LIMITS)
-    assert first.folder is not None and opened.calls == asked
-    assert [stage.name for stage in plan_study("distractors", [place], **LIMITS)] == ["answered"]
-    taken = ragworth.study("distractors", first.folder / "cases" / "01", keep=False)
-    assert opened.calls == asked
-    assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("said", ["0.5", ""])
-def test_a_plan_where_files_say_some_of_it(tmp_path: Path, opened: Opened, said: str) -> None:
-    place = collection(tmp_path / "w", queries=20)
-    lines = (place / "run.txt").read_text(encoding="utf-8").split("\n")
-    some = [line.split() for line in lines if line and int(line.split()[3]) <= 3]
-    known = "".join(f"{row[0]},{row[2]},abstention,{said},{'ok' if said else 'timed-out'}\n" for row in some)
-    (place / "abstention.csv").write_text(f"query,passage,aspect,value,status\n{known}", encoding="utf-8")
-    text = (place / "ragworth.toml").read_text(encoding="utf-8")
-    (place / "ragworth.toml").write_text(text.replace("[answers]", 'files = ["abstention.csv"]\n[answers]'), "utf-8")
-    plan = plan_study("distractors", [place], **LIMITS)
-    assert [stage.name for stage in plan] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
-    assert "40 calls to make" in plan[1].words
-    oracles = plan_study("ideal", [place], erag=False)
-    assert [stage.name for stage in oracles] == ["judged.abstention", "answered-at-most"] and opened.calls == 0
-    ragworth.study("distractors", place, keep=False, **LIMITS)
-    assert [stage.name for stage in plan_study("distractors", [place], **LIMITS)] == ["answered"]
-
-
-def test_cases_side_by_side_on_the_command_line(tmp_path: Path, opened: Opened) -> None:
-    places = [str(collection(tmp_path / name, queries=12, seed=at)) for at, name in enumerate(("one", "two"))]
-    options = ["--k", "3", "--weak", "0.3", "--hard", "0.6"]
-    done = CliRunner().invoke(main, ["study", "distractors", *places, *options, "--quiet", "-o", str(tmp_path / "out")])
-    assert done.exit_code == 0, done.output
-    assert (
-        "one: " in done.output and "two: " in done.output and (tmp_path / "out" / "figures" / "outcomes.png").is_file()
-    )
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

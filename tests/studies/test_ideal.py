@@ -15,9 +15,8 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.bootstrap import mean_intervals
-from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, given, grades, sureness, undrawn, wilcoxon
+from tests.studies.planted import contexts, expected, given, grades, sureness, wilcoxon
 
 
 def found_order(place: Path) -> dict[str, list[str]]:
@@ -115,20 +114,6 @@ def test_queries_without_a_relevant_passage_stay_and_those_without_a_choice_do_n
     assert max(map(sure, quiet)) < 0.3 and grades(found.cases[0])["utility", "q001"] == 0.0
 
 
-def test_the_average_over_collections_counts_each_the_same(tmp_path: Path, opened: Opened) -> None:
-    places = [collection(tmp_path / name, queries=size, seed=size) for name, size in (("one", 6), ("two", 12))]
-    found = ragworth.study("ideal", places, keep=False, erag=False)
-    tables = {table.name: table.frame for table in found.findings.tables}
-    rows = {(row["oracle"], row["answers"]): row for row in tables["average"].to_dicts()}
-    for oracle in ("relevance", "utility"):
-        for kind in ("correct", "abstained", "wrong"):
-            shares = tables["outcomes"].filter(pl.col("oracle") == oracle)[kind]
-            assert rows[oracle, kind]["share"] == pytest.approx((shares[0] + shares[1]) / 2)
-    gap = rows["utility − relevance", "wrong"]
-    assert gap["share"] == pytest.approx(rows["utility", "wrong"]["share"] - rows["relevance", "wrong"]["share"])
-    assert gap["p"] is not None and gap["queries"] == 18
-
-
 def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, opened: Opened) -> None:
     class Silent(Reader):
         def __call__(self, request: Request) -> ScriptedReply:
@@ -143,26 +128,6 @@ def test_a_passage_that_could_not_be_judged_is_no_candidate(tmp_path: Path, open
     some = ragworth.study("ideal", collection(tmp_path / "v", queries=6), keep=False, limit=4)
     assert set(some.cases[0].results.contexts.frame["query"]) == {"q000", "q001", "q002", "q004"}
     assert "q003" not in found.cases[0].results.contexts.frame["query"].to_list()
-
-
-@pytest.mark.slow
-def test_asked_once_and_taken_again_without_a_model(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undrawn(monkeypatch)
-    place = collection(tmp_path / "w", queries=8)
-    plan = plan_study("ideal", [place])
-    assert [stage.name for stage in plan] == ["judged.downstream", "judged.abstention", "answered-at-most"]
-    assert opened.calls == 0 and "24 calls to make" in plan[2].words
-    first = ragworth.study("ideal", place)
-    asked = opened.calls
-    again = ragworth.study("ideal", place, keep=False)
-    assert first.folder is not None
-    taken = ragworth.study("ideal", first.folder / "cases" / "01", keep=False)
-    assert opened.calls == asked
-    assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
-    both = ragworth.study("ideal", [place, first.folder / "cases" / "01"], keep=False)
-    assert both.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["w (1)", "w (2)"]
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:

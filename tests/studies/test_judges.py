@@ -12,11 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.simulated_reader import collection
-from click.testing import CliRunner
 from sklearn.metrics import cohen_kappa_score, precision_score, recall_score
 
 import ragworth
-from ragworth.cli import main
 from ragworth.errors import FormatError, InputError
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
@@ -24,7 +22,6 @@ from ragworth.report.study.findings import left_out_words
 from ragworth.studies.run import plan_study
 from tests.studies.conftest import Opened
 from tests.studies.planted import alike
-from tests.tiers import slow
 
 QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
 
@@ -156,18 +153,6 @@ def test_words_mean_the_same_in_every_file(tmp_path: Path, opened: Opened) -> No
     assert pair["equal"] == pytest.approx(59 / 60) and pair["Spearman ρ"] is None
 
 
-def test_numbers_beside_words_are_labels(tmp_path: Path, opened: Opened) -> None:
-    draw = random.Random(2)
-    numbers = [draw.randint(0, 2) for _ in range(30)]
-    words = [f"{each}.0" if at else "unclear" for at, each in enumerate(numbers)]
-    files = [labelled(tmp_path / "numbers.csv", numbers), labelled(tmp_path / "words.csv", words)]
-    pair = ragworth.study("judges", files, **QUICK).findings.tables[2].frame.row(0, named=True)
-    assert pair["equal"] == pytest.approx(29 / 30) and pair["Spearman ρ"] is None
-    files[1] = labelled(tmp_path / "others.csv", ["yes" if each else "no" for each in numbers])
-    with pytest.raises(InputError, match=r"words \(no, yes\), others numbers \(0, 1, 2\)"):
-        ragworth.study("judges", files, **QUICK)
-
-
 def test_precision_of_words_needs_to_know_which_means_yes(tmp_path: Path, opened: Opened) -> None:
     """By the alphabet, "unsupported" would be the yes."""
     judges = panel(flip=0.3)
@@ -188,18 +173,6 @@ def test_precision_of_words_needs_to_know_which_means_yes(tmp_path: Path, opened
     with pytest.raises(InputError, match="numbers have no labels"):
         numbers = table(tmp_path / "panel.csv", rows_of(judges))
         ragworth.study("judges", numbers, reference="truth", yes="1", **QUICK)
-
-
-@pytest.mark.parametrize("name", ["query", "^.*$", *slow("thing", "value", "*")])
-def test_a_judge_may_have_any_name(tmp_path: Path, opened: Opened, name: str) -> None:
-    judges = panel()
-    plain = ragworth.study("judges", table(tmp_path / "panel.csv", rows_of(judges)), **QUICK).findings
-    judges[name] = judges.pop("truth")
-    odd = ragworth.study("judges", table(tmp_path / "odd.csv", rows_of(judges)), **QUICK).findings
-    values = {frozenset((row["first"], row["second"])): row["κ"] for row in odd.tables[2].frame.to_dicts()}
-    for row in plain.tables[2].frame.to_dicts():
-        mine = frozenset(name if each == "truth" else each for each in (row["first"], row["second"]))
-        assert values[mine] == pytest.approx(row["κ"])
 
 
 @pytest.mark.slow
@@ -303,35 +276,3 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
     constant = table(tmp_path / "same.csv", rows_of({"a": [1] * 8, "b": [1] * 8}))
     found = ragworth.study("judges", constant, **QUICK).findings
     assert "Agreement has no value" in found.sentences[0] and found.tables[2].frame["κ"][0] is None
-
-
-def test_command_line(tmp_path: Path, opened: Opened) -> None:
-    place = table(tmp_path / "panel.csv", rows_of(panel(things=12)))
-    found = CliRunner().invoke(main, ["study", "judges", str(place), "--resamples", "100", "--quiet"])
-    assert found.exit_code == 0, found.output
-    assert "Krippendorff" in found.output and (tmp_path / "studies/judges/study.html").is_file()
-    assert "no model is asked" in CliRunner().invoke(main, ["study", "judges", str(place), "--dry-run"]).output
-
-
-def test_decisions_do_not_count_in_the_agreement_of_all(tmp_path: Path, opened: Opened) -> None:
-    """Whoever adjudicates has seen the others' labels, so agreement with them says nothing about the panel."""
-    people = {name: panel()[name] for name in ("a", "b")}
-    plain = table(tmp_path / "plain.csv", rows_of(people))
-    decided = table(tmp_path / "decided.csv", rows_of({**people, "adjudicated": people["a"]}))
-    found = [ragworth.study("judges", place, **QUICK).findings for place in (plain, decided)]
-    first, second = ({shown.name: shown.frame for shown in each.tables} for each in found)
-    assert second["together"]["value"].to_list() == pytest.approx(first["together"]["value"].to_list())
-    assert (first["pairs"].height, second["pairs"].height) == (1, 3)
-
-
-def test_a_constant_judge_and_another_scale_are_named(tmp_path: Path) -> None:
-    truth = [0, 1, 0, 1, 1, 0, 0, 1]
-    judges = {"person": truth, "lenient": [1] * 8, "graded": [3 * each for each in truth]}
-    place = table(tmp_path / "all.csv", rows_of(judges))
-    found = ragworth.study("judges", place, **QUICK).findings
-    pairs = next(shown.frame for shown in found.tables if shown.name == "pairs")
-    why = {(row["first"], row["second"]): row["why"] for row in pairs.to_dicts()}
-    assert why["person", "lenient"].startswith("lenient gave every item the same label")
-    assert any("person, lenient go up to 1, others up to 3" in note for note in found.notes)
-    with pytest.raises(InputError, match="named twice"):
-        ragworth.study("judges", [place, place], **QUICK)

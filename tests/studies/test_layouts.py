@@ -13,7 +13,7 @@ import ragworth
 from ragworth.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
-from ragworth.studies.run import StudyResult, plan_study
+from ragworth.studies.run import StudyResult
 
 DOWN = tuple(1.0 - 0.08 * place for place in range(10))
 
@@ -155,49 +155,6 @@ def test_layouts_have_the_same_passages_in_another_order(tmp_path: Path, two: Tw
     assert set(orders["passage"]) == {1}
     assert Layouts(size=10, candidates=10).places == list(range(1, 11))
     assert Layouts(size=7, candidates=2).places == [1, 7]
-
-
-@pytest.mark.slow
-def test_it_asks_each_model_once_and_is_taken_again(tmp_path: Path, two: Two) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    plan = plan_study("layouts", [place], size=4)
-    names = ["model-1.confidence", "model-2.confidence"]
-    assert [stage.name for stage in plan] == names and two.calls == 0
-    first = ragworth.study("layouts", place, size=4, output=tmp_path / "out")
-    asked = two.calls
-    # Two models, three layouts: an answer, and each distinct answer read alone once.
-    assert 2 * 6 * 3 < asked <= 2 * 6 * 3 * 2
-    again = ragworth.study("layouts", tmp_path / "out" / "cases" / "01", keep=False)
-    assert again.findings.sentences == first.findings.sentences and two.calls == asked
-    assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
-    assert ragworth.study("layouts", place, keep=False, size=4).findings.sentences == first.findings.sentences
-    assert two.calls == asked
-    assert {each["name"] for each in first.cases[0].results.manifest["models"]} == {"embedded", "embedded:base"}
-    wider = ragworth.study("layouts", place, keep=False, size=4, models="embedded,embedded:base,third").findings
-    assert asked + 6 * 3 < two.calls <= asked + 6 * 3 * 2
-    assert wider.tables[0].frame.filter(pl.col("measure") == "PPL").height == 3 * 3 + 2 * 3
-
-
-def test_equal_confidence_is_a_choice_at_random(tmp_path: Path, two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
-    def flat(spec: str = "", **options: object) -> Scripted:
-        return Scripted(Reader(weights=(0.0,), threshold=0.5, noise=0.0, name=spec), name=spec)
-
-    monkeypatch.setattr("ragworth.evaluation.model_pool.llm", flat)
-    found = ragworth.study("layouts", collection(tmp_path / "w", queries=4), keep=False, size=4)
-    table = found.findings.tables[0].frame.filter(~pl.col("chosen by").str.starts_with("("))
-    assert set(table["tied"]) == {4} and table["minus random"].to_list() == pytest.approx([0.0] * table.height)
-    assert table["p_random"].to_list() == pytest.approx([1.0] * table.height)
-    assert "not significantly more or less than from a random layout" in found.findings.sentences[0]
-
-
-def test_left_out_queries_are_counted(tmp_path: Path, two: Two) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    run = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    short = [line for line in run if not line.startswith("q004") or int(line.split()[3]) < 3]
-    (place / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
-    left = ragworth.study("layouts", place, keep=False, size=5).findings.left_out.to_dicts()
-    reason = "fewer than 4 passages that are not relevant"
-    assert left == [{"case": "w", "reason": reason, "queries": 1}]
 
 
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, two: Two) -> None:

@@ -20,12 +20,10 @@ from ragworth.graders.rated_coverage import answer_coverage
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
-from ragworth.stats.estimate import Resampling
-from ragworth.stats.systems import rank_systems
 from ragworth.studies.long_form import LongForm
 from ragworth.studies.run import build_study, plan_study
 from ragworth.tables import Outcomes, Ratings
-from tests.studies.planted import alike, contexts, given
+from tests.studies.planted import contexts, given
 
 FACT = re.compile(r"fact(\d+)x(\d+)=(\d)")
 QUICK: dict[str, Any] = {"resamples": 100, "keep": False}
@@ -160,36 +158,6 @@ def test_contexts_and_answers_cover_what_the_texts_say(tmp_path: Path, made: lis
 
 
 @pytest.mark.slow
-def test_thresholds(tmp_path: Path, made: list[Scripted]) -> None:
-    place = workspace(tmp_path / "w")
-    found = ragworth.study("long-form", place, **QUICK)
-    told, shown = facts(place), contexts(found.cases[0])
-    for row in found.findings.tables[2].frame.to_dicts():
-        eta = row["η"]
-        can = {
-            f"q{q}": {p for at in range(12) for p, v in told[f"q{q}p{at}"].items() if v >= eta} for q in range(QUERIES)
-        }
-        mean = [
-            np.mean(
-                [
-                    len({p for each in shown[s, q] for p, v in told[each].items() if v >= eta}) / len(can[q])
-                    for q in can
-                    if can[q]
-                ]
-            )
-            for s in ("s0", "s1", "s2", "s3")
-        ]
-        assert row["contexts"] == pytest.approx(np.mean(mean)) and row["contexts ±"] == pytest.approx(
-            np.std(mean, ddof=1)
-        )
-        assert row["answers"] == pytest.approx(row["contexts"])
-    strict = ragworth.study("long-form", place, eta=5.0, **QUICK)
-    five = found.findings.tables[2].frame.filter(pl.col("η") == 5)["contexts"][0]
-    means = strict.findings.tables[0].frame.filter(pl.col("role") == "system")["Cov(eta=5)"].mean()
-    assert means == pytest.approx(five)
-
-
-@pytest.mark.slow
 def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
     found = ragworth.study("long-form", workspace(tmp_path / "w"), **QUICK)
     results = found.cases[0].results
@@ -202,24 +170,6 @@ def test_density_of_answers_is_by_the_required_subset(tmp_path: Path, made: list
     coverage, density = map(by_pair, answer_coverage(results, 3.0))
     for key, value in density.items():
         assert value == pytest.approx((coverage[key] * required[key[1]] / lengths[key]) ** 0.5)
-
-
-@pytest.mark.slow
-def test_tied_to_the_required_subset(tmp_path: Path, made: list[Scripted]) -> None:
-    shown = contexts(ragworth.study("long-form", workspace(tmp_path / "w"), tie=True, **QUICK).cases[0])
-    for (system, query), passages in shown.items():
-        assert len(passages) == len(shown["(required)", query]), system
-
-
-@pytest.mark.slow
-def test_rerun_asks_nothing_and_the_case_says_the_same(tmp_path: Path, made: list[Scripted]) -> None:
-    place = workspace(tmp_path / "w")
-    first = ragworth.study("long-form", place, resamples=100)
-    asked = sum(each.calls for each in made)
-    again = ragworth.study("long-form", place, **QUICK)
-    taken = ragworth.study("long-form", place / "results/studies/long-form/cases/01", **QUICK)
-    assert sum(each.calls for each in made) == asked
-    assert alike(first.findings, again.findings) and alike(first.findings, taken.findings)
 
 
 @pytest.mark.slow
@@ -238,17 +188,6 @@ def test_ratings_by_the_model(tmp_path: Path, made: list[Scripted]) -> None:
         found.cases[0].results.ratings.frame.select("query", "passage", "subquestion", "value").rows()
     ):
         assert value == told[passage].get(int(part.removeprefix(f"{query}s")), 0)
-
-
-@pytest.mark.slow
-def test_a_plan_counts_the_ratings_of_answers(tmp_path: Path, made: list[Scripted]) -> None:
-    place = workspace(tmp_path / "w")
-    words = plan_study("long-form", [place])[-1].words
-    can = best(place, 1)
-    assert words.startswith(f"60 answers to grade: {6 * sum(map(len, can.values()))} requests at most")
-    found = ragworth.study("long-form", place, **QUICK)
-    said = found.cases[0].results.said["coverage"].filter(pl.col("aspect") == "coverage")
-    assert said["ratings"].list.len().sum() == 6 * sum(map(len, can.values()))
 
 
 @pytest.mark.slow
@@ -302,16 +241,6 @@ def test_grades_of_another_or_unknown_threshold_are_not_taken(tmp_path: Path, ma
     assert "coverage of the answer" not in unknown.tables[0].frame.columns
 
 
-def test_results_of_an_evaluation_without_rated_answers(tmp_path: Path, made: list[Scripted]) -> None:
-    given(tmp_path / "results", systems=4)
-    with pytest.raises(InputError, match="no scores of coverage"):
-        ragworth.study("long-form", tmp_path / "results", **QUICK)
-    found = ragworth.study("long-form", tmp_path / "results", metrics=["Cov", "alpha_nDCG"], **QUICK).findings
-    assert "not graded for coverage" in found.sentences[0]
-    assert [table.name for table in found.tables] == ["systems", "thresholds", "passages", "intervals"]
-    assert found.tables[1].frame["answers"].null_count() == 5
-
-
 def test_bad_input(tmp_path: Path, made: list[Scripted]) -> None:
     with pytest.raises(InputError, match="no ratings of sub-questions"):
         ragworth.study("long-form", workspace(tmp_path / "w", ratings=False), **QUICK)
@@ -328,22 +257,6 @@ def test_bad_input(tmp_path: Path, made: list[Scripted]) -> None:
     with pytest.raises(InputError, match="no sub-question is answered with 3 or more: 10"):
         ragworth.study("long-form", none, **QUICK)
     assert sum(each.calls for each in made) == 0
-
-
-def test_order_of_systems() -> None:
-    rng = np.random.default_rng(0)
-    x = rng.random((30, 6))
-    y = x + rng.normal(0, 0.3, x.shape)
-    y[3, 2] = np.nan
-    plan = Resampling(resamples=500)
-    found = rank_systems(x, y, plan)
-    whole = ~np.isnan(y).any(axis=1)
-    assert found.value == pytest.approx(stats.kendalltau(x[whole].mean(axis=0), y[whole].mean(axis=0)).statistic)
-    assert (found.counts["systems"], found.n, found.n_left_out) == (6, 29, 1)
-    assert found.low is not None and found.high is not None and found.value is not None
-    assert found.low <= found.value <= found.high
-    assert rank_systems(x[:, :2], y[:, :2], plan).reason.startswith("fewer than 3 systems")
-    assert rank_systems(x, np.ones_like(x), plan).reason == "the measure of answers is constant"
 
 
 def with_summaries(place: Path) -> dict[str, str]:

@@ -18,7 +18,6 @@ from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.concordance import macro_f1
 from ragworth.studies.noise import Noise
-from ragworth.studies.run import plan_study
 from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.test_win_rate import sure, texts_of
@@ -78,70 +77,6 @@ def test_retrieved_passages_cost_what_was_planted_and_the_misled_reader_is_sure(
     assert set(sured["confidence"]) == {"PPL", "KeyPPL", "Entropy", "KeyEntropy"}
     assert sured["tau"].to_list() == [-1.0] * 4 and set(sured["discordant"]) == {50 - right}
     assert found.findings.left_out.height == 0 and set(sured["even"]) == {right}
-
-
-def test_the_confidence_is_that_of_the_answer_that_is_graded(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = reader = Listener()
-    place = collection(tmp_path / "w", queries=10)
-    toml = place / "ragworth.toml"
-    toml.write_text(toml.read_text(encoding="utf-8").replace("length = 16", "length = 16\ntemperature = 0.7"), "utf-8")
-    found = ragworth.study("noise", place, keep=False)
-    # One generation for each context, greedy, with the prompt of answers.
-    assert len(reader.generated) == 20 and {each.temperature for each in reader.generated} == {0.0}
-    assert {each.max_tokens for each in reader.generated} == {16}
-    results = found.cases[0].results
-    assert results.outcomes is not None and results.answers is not None
-    texts = {(s, q): text for s, q, text in results.answers.frame.select("system", "query", "text").iter_rows()}
-    values = results.outcomes.frame.filter(pl.col("aspect") == "Entropy")
-    sured = {(s, q): value for s, q, value in values.select("system", "query", "value").iter_rows()}
-    for row in results.said["answers"].iter_rows(named=True):
-        at = (row["system"], row["query"])
-        assert "".join(row["answer_tokens"]) == texts[at]
-        assert sured[at] == pytest.approx(-sum(row["entropies"]) / len(row["entropies"]))
-    views = found.findings.answers
-    assert len(views) == 6 and {view.arm for view in views} == {"with random, correct", "with retrieved, not correct"}
-    assert {"".join(token.text for token in view.tokens) for view in views} <= set(texts.values())
-
-
-def test_retrieved_passages_come_from_one_retriever_and_never_from_a_control(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=10)
-    toml = place / "ragworth.toml"
-    text = toml.read_text(encoding="utf-8")
-    for systems in ('[systems]\nchance = "random"\n', "[systems]\n"):
-        after = 'run.txt" }\n' if systems == "[systems]\n" else ""
-        made = text.replace("[systems]\n", systems)
-        made = made.replace(after, f'{after}chance = "random"\n') if after else made
-        toml.write_text(made, encoding="utf-8")
-        frame = ragworth.study("noise", place, keep=False).cases[0].results.contexts.frame
-        retrieved = frame.filter(pl.col("system") == "with retrieved")
-        assert retrieved.height == 50 and (retrieved["passage"].str.slice(0, 4) == retrieved["query"]).all()
-
-
-def test_mean_relevance_is_compared_with_the_outcome(tmp_path: Path, opened: Opened) -> None:
-    pytest.importorskip("bm25s")
-    opened.reader = Listener()
-    place = collection(tmp_path / "w", queries=20)
-    toml = place / "ragworth.toml"
-    toml.write_text(toml.read_text(encoding="utf-8").replace("[systems]\n", '[systems]\nwords = "bm25"\n'), "utf-8")
-    found = ragworth.study("noise", place, keep=False)
-    taus = {row["confidence"]: row for row in found.findings.tables[2].frame.to_dicts()}
-    # Retrieved passages have the words of the query, and the answers from them are worse.
-    row = taus["relevance"]
-    assert row["tau"] == pytest.approx(-1.0) and row["discordant"] > 3 and row["macro F1"] is None
-    assert row["p_holm"] is None and row["missing"] == 0
-
-
-@pytest.mark.slow
-def test_a_reader_that_doubts_contradictions_is_aware(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Listener(doubts=True)
-    found = ragworth.study("noise", collection(tmp_path / "w", queries=50), keep=False)
-    row = found.findings.tables[2].frame.filter(pl.col("confidence") == "KeyEntropy").row(0, named=True)
-    assert row["tau"] > 0.5 and row["p"] < 0.05 and row["right"] > 0.75
-    words = found.findings.sentences[1]
-    best = found.findings.tables[2].frame.filter(pl.col("tau") == pl.col("tau").max())
-    verb = "predict" if best.height > 1 else "predicts"
-    assert f"{', '.join(best['confidence'])} {verb} the correct one best: τ = " in words
-    assert best["p_holm"][0] < 0.05 and words.endswith("after Holm).")
 
 
 @pytest.mark.slow
@@ -221,35 +156,6 @@ def test_both_contexts_have_the_same_relevant_passage_at_the_same_place(tmp_path
         other = ragworth.study("noise", tmp_path / "w", keep=False, n=3, place=place).cases[0].results.contexts.frame
         kept = other.filter(pl.col("passage").str.contains("gold") & pl.col("passage").str.starts_with(pl.col("query")))
         assert set(kept["rank"]) == {rank}
-
-
-@pytest.mark.slow
-def test_it_asks_once_is_taken_again_and_counts_what_it_leaves_out(tmp_path: Path, opened: Opened) -> None:
-    places = [collection(tmp_path / name, queries=8, seed=seed) for seed, name in enumerate(("one", "two"))]
-    run = (places[1] / "run.txt").read_text(encoding="utf-8").splitlines()
-    short = [line for at, line in enumerate(run) if not line.startswith("q004") or int(line.split()[3]) < 3]
-    (places[1] / "run.txt").write_text("\n".join(short) + "\n", encoding="utf-8")
-    plan = plan_study("noise", places[:1])
-    assert [stage.name for stage in plan] == ["judged.abstention", "answered.confidence"] and opened.calls == 0
-    first = ragworth.study("noise", places, output=tmp_path / "out")
-    asked = opened.calls
-    again = ragworth.study("noise", [tmp_path / "out" / "cases" / each for each in ("01", "02")], keep=False)
-    assert again.findings.sentences == first.findings.sentences and opened.calls == asked
-    for one, other in zip(first.findings.tables, again.findings.tables, strict=True):
-        assert one.frame.equals(other.frame)
-    assert again.findings.left_out.equals(first.findings.left_out)
-    reasons = set(first.findings.left_out.filter(pl.col("case") == "two")["reason"])
-    assert "fewer than 4 retrieved passages without the answer" in reasons
-    assert ragworth.study("noise", places, keep=False).findings.sentences == first.findings.sentences
-    assert opened.calls == asked and {figure.name for figure in first.findings.figures} == {"answers", "concordance"}
-
-
-def test_a_reader_that_always_says_the_same_has_no_tau(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Reader(threshold=9.0)
-    found = ragworth.study("noise", collection(tmp_path / "w", queries=6), keep=False)
-    taus = found.findings.tables[2].frame
-    assert taus["tau"].null_count() == taus.height and set(taus["why"]) == {"no pair differs in outcome"}
-    assert "No confidence can be compared with the answers to 0 queries" in found.findings.sentences[1]
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from scipy import stats
 import ragworth
 from ragworth.errors import InputError
 from ragworth.studies.position import Position
-from ragworth.studies.run import StudyResult, plan_study
+from ragworth.studies.run import StudyResult
 from ragworth.tables import Scores
 from tests.studies.conftest import Opened
-from tests.studies.planted import alike, contexts, expected, given, grades, undrawn, wilcoxon
+from tests.studies.planted import contexts, expected, given, grades, wilcoxon
 
 WEIGHTS = (1.0, 0.7, 0.5, 0.6, 0.9)
 
@@ -59,14 +59,6 @@ def test_the_planted_curve_is_found(tmp_path: Path, opened: Opened) -> None:
     assert differences["p_holm"].to_numpy()[order] == pytest.approx(np.minimum(steps, 1))
     assert found.findings.sentences[0].startswith("Position matters: accuracy ")
     assert "at position 1, " in found.findings.sentences[0] and "at position 3," in found.findings.sentences[0]
-
-
-def test_a_reader_that_does_not_mind_is_not_said_to(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Reader(noise=0.0)
-    found = ragworth.study("position", collection(tmp_path / "w", queries=30), keep=False)
-    assert found.findings.sentences[0].startswith("It can't be told whether position matters: accuracy ")
-    assert "at every position" in found.findings.sentences[0] and "p = 1.000" in found.findings.sentences[0]
-    assert found.findings.tables[1].frame["difference"].to_list() == [0.0] * 5
 
 
 @pytest.mark.slow
@@ -114,54 +106,6 @@ def test_a_metric_of_which_lower_is_better_is_turned_and_rounding_is_no_sight(tm
     assert shown["mean"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0]  # as they are
 
 
-def test_a_metric_without_a_value_at_some_position_is_told(tmp_path: Path, opened: Opened) -> None:
-    first = ragworth.study("position", collection(tmp_path / "w", queries=6), keep=False, metrics=["RR@5", "P@5"])
-    frame = first.cases[0].results.scores.frame
-    gone = (pl.col("metric") == "P@5") & pl.col("system").is_in(["p02", "p04"])
-    frame = frame.with_columns(pl.when(~gone).then(pl.col("value")).alias("value"))
-    case = replace(first.cases[0], results=replace(first.cases[0].results, scores=Scores.trusted(frame)))
-    found = Position().find([case])
-    assert found.notes == ("P@5 has no value at positions 2, 4, and is left out",)
-    assert set(found.tables[2].frame["metric"]) == {"RR@5"} and len(first.findings.notes) == 1
-
-
-def test_some_positions_of_a_longer_context(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=12)
-    found = ragworth.study("position", place, keep=False, k=10, positions="1,5,10", metrics=["RR@10"])
-    assert found.cases[0].design["position"].to_list() == [1, 5, 10]
-    assert found.findings.tables[2].frame["mean"].to_list() == pytest.approx([1, 0.2, 0.1])
-    two = ragworth.study("position", place, keep=False, k=4, positions="1,4")
-    assert two.findings.tables[1].frame["second"].to_list() == ["position 4"]
-
-
-@pytest.mark.slow
-def test_asked_once_and_taken_again_without_a_model(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undrawn(monkeypatch)
-    place = collection(tmp_path / "w", queries=10)
-    run = [line for line in (place / "run.txt").read_text().splitlines() if not line.startswith("q002")]
-    (place / "run.txt").write_text("\n".join(run) + "\n", encoding="utf-8")
-    plan = plan_study("position", [place])
-    assert [stage.name for stage in plan] == ["judged.abstention", "answered"] and opened.calls == 0
-    assert "45 calls to make" in plan[1].words
-    first = ragworth.study("position", place)
-    asked = opened.calls
-    again = ragworth.study("position", place, keep=False)
-    assert first.folder is not None
-    taken = ragworth.study("position", first.folder / "cases" / "01", keep=False)
-    assert opened.calls == asked
-    assert alike(again.findings, first.findings) and alike(taken.findings, first.findings)
-    assert taken.findings.left_out.rows() == [("w", "fewer than 4 passages that are not relevant", 1)]
-
-
-def test_several_cases_have_a_figure_together(tmp_path: Path, opened: Opened) -> None:
-    places = [collection(tmp_path / name, queries=8, seed=at) for at, name in enumerate(("one", "two"))]
-    found = ragworth.study("position", places, keep=False, k=3)
-    assert [figure.name for figure in found.findings.figures] == ["position-1", "position-2", "answers"]
-    assert found.findings.tables[0].frame["case"].unique(maintain_order=True).to_list() == ["one", "two"]
-
-
 def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=6)
     with pytest.raises(InputError, match="names no numbers"):
@@ -182,17 +126,6 @@ def test_what_cannot_be_is_refused(tmp_path: Path, opened: Opened) -> None:
         ragworth.study("position", tmp_path / "given")
     with pytest.raises(InputError, match="no outcome 'f1'"):
         ragworth.study("position", place, outcome="f1", keep=False)
-
-
-def test_another_outcome_is_averaged_as_it_is(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Reader(weights=WEIGHTS, noise=0.0)
-    place = collection(tmp_path / "w", queries=12, toml="text = true\n")
-    found = ragworth.study("position", place, keep=False, outcome="f1")
-    outcomes = found.cases[0].results.outcomes
-    assert outcomes is not None
-    mine = outcomes.frame.filter(pl.col("aspect") == "f1").group_by("system").agg(pl.col("value").mean()).sort("system")
-    assert found.findings.tables[0].frame["mean"].to_list() == pytest.approx(mine["value"].to_list())
-    assert "correct" not in found.findings.tables[0].frame.columns and "mean f1" in found.findings.sentences[0]
 
 
 def test_one_query_has_no_interval_and_no_nan(tmp_path: Path, opened: Opened) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -17,9 +16,8 @@ from ragworth import config
 from ragworth.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
-from ragworth.metrics.cutoffs import metrics_at_sizes
 from ragworth.studies.bench import fit_workspace
-from ragworth.studies.run import StudyResult, build_study, plan_study
+from ragworth.studies.run import StudyResult, build_study
 from tests.studies.conftest import Listener, Opened
 
 UTILITY = 'utility = { similarity = "f1" }\n'
@@ -64,29 +62,6 @@ def test_a_reader_of_the_top_gains_from_relevance_and_loses_by_reversal(tmp_path
     assert said.startswith("For first, relevance carries over to the answer: Pearson r of nDCG@k with utility ")
     assert "mean P without a context 0.333" in found.findings.lead
     assert all(row["P without"] == pytest.approx(1 / 3) for row in rows.values())
-
-
-def test_order_matters_where_it_was_planted(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker(weights=(1.0, 0.0), threshold=0.0, noise=0.0)
-    place = collection(tmp_path / "w", queries=30, toml=UTILITY)
-    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    rows = sorted(lines, key=lambda line: (line.split()[0], "gold" not in line))  # relevant passages first
-    ranked = [f"{q} Q0 {p} {at} {99 - at} first" for at, (q, _, p, *_) in enumerate((row.split() for row in rows), 1)]
-    (place / "run.txt").write_text("\n".join(ranked) + "\n", encoding="utf-8")
-    found = ragworth.study("propagation", place, keep=False, sizes="5")
-    row = table(found)[5, "first"]
-    assert row["marks"] == "‡" and row["less reversal"] == pytest.approx(2 / 7)  # (4/7) − (2/7), in P
-    assert "mean similarity P differs from that of its reversal at k = 5 (0.29)" in found.findings.sentences[0]
-
-
-def test_sizes_that_a_system_does_not_reach_are_not_concluded_from(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker()
-    place = collection(tmp_path / "w", queries=12, toml=UTILITY)
-    lines = (place / "run.txt").read_text(encoding="utf-8").splitlines()
-    (place / "run.txt").write_text("\n".join(line for line in lines if int(line.split()[3]) <= 3), encoding="utf-8")
-    found = ragworth.study("propagation", place, keep=False, sizes="2,4,8", adversary=False)
-    assert "Contexts of k = 8 are no larger: first shows 3 passages at most" in found.findings.notes
-    assert "at k = 4" in found.findings.sentences[0] and "at k = 8" not in found.findings.sentences[0]
 
 
 @pytest.mark.slow
@@ -165,23 +140,6 @@ def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> No
 
 
 @pytest.mark.slow
-def test_it_asks_once_and_is_taken_again(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker()
-    place = collection(tmp_path / "w", queries=6, toml=UTILITY)
-    plan = plan_study("propagation", [place], sizes="2,5")
-    assert [stage.name for stage in plan] == ["answered"] and opened.calls == 0
-    first = ragworth.study("propagation", place, sizes="2,5", output=tmp_path / "out")
-    asked = opened.calls
-    assert f"{asked} calls to make" in plan[0].words
-    again = ragworth.study("propagation", tmp_path / "out" / "cases" / "01", keep=False)
-    assert again.findings.sentences == first.findings.sentences and opened.calls == asked
-    assert all(a.frame.equals(b.frame) for a, b in zip(first.findings.tables, again.findings.tables, strict=True))
-    other = ragworth.study("propagation", place, sizes="2,5", keep=False, metrics=["P", "UDCG@5"])
-    assert set(other.findings.tables[1].frame["metric"]) == {"P@2", "P@5", "UDCG@5"}
-    assert [figure.name for figure in first.findings.figures] == ["scatter-1", "utility", "correlation"]
-
-
-@pytest.mark.slow
 def test_an_evaluation_with_and_without_context_is_enough(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
     place = collection(tmp_path / "w", queries=12, toml="text = true\n")
@@ -249,31 +207,6 @@ def test_missing_repeats_are_counted(tmp_path: Path, opened: Opened) -> None:
     assert {row["p_oracle"] for row in rows.values()} == {None} and rows[2, "first"]["p_reversal"] is not None
 
 
-@pytest.mark.slow
-def test_two_points_are_no_correlation(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker()
-    found = ragworth.study("propagation", collection(tmp_path / "w", queries=2, toml=UTILITY), keep=False, sizes="2")
-    row = table(found, 1)[2, "first"]
-    assert row["correlation"] is None and row["why"] == "fewer than 3 contexts with both values"
-    few = ragworth.study("propagation", collection(tmp_path / "v", queries=8, toml=UTILITY), keep=False, sizes="2")
-    assert any("fewer than 20 contexts are only a hint" in note for note in few.findings.notes)
-
-
-@pytest.mark.slow
-def test_a_scatter_plot_for_each_system_with_its_reversal(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker()
-    place = collection(tmp_path / "w", queries=12, toml=UTILITY)
-    text = (place / "ragworth.toml").read_text(encoding="utf-8")
-    more = 'first = { run = "run.txt" }\nsecond = \'run("run.txt") >> shuffled\'\n'
-    (place / "ragworth.toml").write_text(text.replace('first = { run = "run.txt" }\n', more), encoding="utf-8")
-    found = ragworth.study("propagation", place, keep=False, sizes="2,6,15")
-    plots = {figure.title: figure.spec for figure in found.findings.figures if figure.name.startswith("scatter")}
-    assert list(plots) == ["nDCG@6 and utility of first", "nDCG@6 and utility of second"]
-    for name, spec in zip(("first", "second"), plots.values(), strict=True):
-        text = json.dumps(spec)
-        assert f'"{name} reversed"' in text and f'"{name}"' in text and '"line"' in text
-
-
 def test_the_published_design(tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen = build_study("propagation", {}, "paper")
     space = fit_workspace(config.read(collection(tmp_path / "w", queries=2)), chosen)
@@ -297,14 +230,6 @@ def test_the_papers_prompt_asks_for_what_the_model_knows_itself(tmp_path: Path, 
     assert any("Text 1" not in each for each in asked), "without a context"
 
 
-@pytest.mark.model
-def test_the_default_compares_with_the_embedded_encoder_and_says_so(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Speaker()
-    found = ragworth.study("propagation", collection(tmp_path / "w", queries=3), keep=False, sizes="2")
-    assert any("how utility is measured" in note.lower() and "MiniLM" in note for note in found.findings.notes)
-    assert table(found)[2, "first"]["P without"] > 0  # type: ignore[operator]
-
-
 def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> None:
     place = collection(tmp_path / "w", queries=4, toml=UTILITY)
     for wrong, settings in (("sizes", {"sizes": "2,x"}), ("sizes", {"sizes": "0"}), ("measure", {"measure": "phi"})):
@@ -319,33 +244,3 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
     with pytest.raises(ragworth.errors.RagworthError):
         ragworth.study("propagation", place, keep=False)
     assert opened.calls == 0
-
-
-def test_metrics_without_a_cutoff_are_taken_at_each_size() -> None:
-    assert metrics_at_sizes(["nDCG", "UDCG(gamma=0)@5", "P@3"], [2, 5]) == [
-        "nDCG@2",
-        "nDCG@5",
-        "UDCG(gamma=0)@5",
-        "P@3",
-    ]
-
-
-def test_systems_may_be_called_oracle_and_adversary(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=6)
-    file = place / "ragworth.toml"
-    line = 'first = { run = "run.txt" }\n'
-    text = file.read_text(encoding="utf-8")
-    more = "".join(line.replace("first", name) for name in ("oracle", "adversary"))
-    file.write_text(text.replace(line, line + more), encoding="utf-8")
-    found = ragworth.study("propagation", place, keep=False, sizes="2", similarity="f1")
-    shown = {
-        (system, query): passages
-        for system, query, passages in found.cases[0]
-        .results.contexts.frame.sort("rank")
-        .group_by("system", "query")
-        .agg("passage")
-        .iter_rows()
-    }
-    for query in {query for _, query in shown}:
-        assert shown["first @2", query] == shown["oracle @2", query] == shown["adversary @2", query]
-        assert all("gold" in each for each in shown["relevant only @2", query])

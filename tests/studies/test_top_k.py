@@ -11,11 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 from benchmarks.simulated_reader import Reader, collection
-from click.testing import CliRunner
 from scipy import stats
 
 import ragworth
-from ragworth.cli import main
 from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import ScriptedReply
@@ -23,9 +21,8 @@ from ragworth.report.study.findings import left_out_words
 from ragworth.results import Results
 from ragworth.stats.bins import bin_values
 from ragworth.studies.contract import Case
-from ragworth.studies.run import StudyResult, plan_study
-from ragworth.studies.top_k import _best
-from tests.studies.conftest import Listener, Opened
+from ragworth.studies.run import StudyResult
+from tests.studies.conftest import Opened
 from tests.studies.planted import alike, contexts, expected, grades
 from tests.tiers import slow
 
@@ -110,35 +107,9 @@ def test_correlations_and_outcomes_of_parts_and_cells(tmp_path: Path, opened: Op
     assert not any(frame.select(pl.selectors.float().is_nan().any()).row(0)[0] for frame in (rows, gaps))
 
 
-@pytest.mark.slow
-def test_a_metric_that_counts_what_the_reader_needs_is_found(tmp_path: Path, opened: Opened) -> None:
-    """The reader sums right voices and is not misled: the number of relevant passages decides, and T counts it."""
-    opened.reader = Reader(gamma=0.0, threshold=0.9, noise=0.0)
-    found = ragworth.study("top-k", collection(tmp_path / "w", queries=40), keep=False, **QUICK)
-    rows = table(found, "correlations").filter(pl.col("K/N_p") == "all")
-    values = {row["metric"]: row["correlation"] for row in rows.to_dicts()}
-    assert values["T"] > values["P"] and values["R"] > values["P"]
-    said = found.findings.sentences[2]
-    assert said.startswith("All contexts: ") and "predicts the outcome best" in said
-
-
 def unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the tables of cases are written."""
     monkeypatch.setattr("ragworth.studies.cases.write_study", lambda findings, folder, back=None: folder / "study.html")
-
-
-@pytest.mark.slow
-def test_rerun_asks_nothing_and_the_case_says_the_same(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unwritten(monkeypatch)
-    place = collection(tmp_path / "w", queries=20)
-    first = ragworth.study("top-k", place, **QUICK)
-    asked = opened.calls
-    again = ragworth.study("top-k", place, keep=False, **QUICK)
-    assert opened.calls == asked and alike(first.findings, again.findings)
-    taken = ragworth.study("top-k", place / "results/studies/top-k/cases/01", keep=False, **QUICK)
-    assert opened.calls == asked and alike(first.findings, taken.findings)
 
 
 @pytest.mark.slow
@@ -339,42 +310,3 @@ def test_bad_input(tmp_path: Path, opened: Opened) -> None:
     )
     with pytest.raises(InputError, match="no relevance labels"):
         ragworth.studies.STUDIES.get("top-k")().take(bare)
-
-
-def test_the_papers_prompt_asks_for_a_complete_answer(tmp_path: Path, opened: Opened) -> None:
-    opened.reader = Listener()
-    ragworth.study("top-k", collection(tmp_path / "w", queries=3), keep=False, protocol="paper", sizes="1,2", least=2)
-    asked = opened.reader.asked
-    assert asked and all("Answer the query below completely" in each for each in asked)
-
-
-def test_dry_run_and_command_line(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=8)
-    assert [stage.name for stage in plan_study("top-k", [place], sizes="1,2")] == ["answered"]
-    stages = {stage.name: stage.words for stage in plan_study("top-k", [place], protocol="paper")}
-    # Each of 14 sizes, and the ideal answer of each query; then the comparison of each answer with it.
-    assert stages["answered"].startswith("120 requests") and "120 answers to grade" in stages["grade.ideal"]
-    found = CliRunner().invoke(main, ["study", "top-k", str(place), "--dry-run", "--sizes", "1,2"])
-    assert found.exit_code == 0 and "answered: 16 requests" in found.output and opened.calls == 0
-
-
-@pytest.mark.slow
-def test_a_part_without_contexts_is_said_to_be_empty(tmp_path: Path, opened: Opened) -> None:
-    place = collection(tmp_path / "w", queries=12, relevant=1)  # no context is smaller than that
-    said = ragworth.study("top-k", place, keep=False, **QUICK).findings.sentences
-    assert said[0] == "Narrow contexts (K < N_p): there are none."
-
-
-@pytest.mark.parametrize(
-    ("rows", "words"),
-    [
-        ([("P", 1.0, 0.01, 40), ("R", 0.9, 0.01, 40)], "P ranks the contexts exactly as the outcome does"),
-        ([("P", 1.0, 0.01, 10), ("R", 0.9, 0.01, 40)], "R predicts the outcome best"),
-        ([("P", 0.9, 0.06, 40), ("R", 0.4, 0.01, 40)], "R predicts the outcome best of those that reliably do"),
-        ([("P", 0.9, 0.06, 40), ("R", 0.4, 0.2, 40)], "no metric reliably predicts the outcome; P comes closest"),
-    ],
-)
-def test_the_best_metric_has_enough_contexts_and_is_sure(rows: list[tuple[Any, ...]], words: str) -> None:
-    schema = {"metric": pl.String, "correlation": pl.Float64, "p_holm": pl.Float64, "contexts": pl.Int64}
-    known = pl.DataFrame(rows, schema=schema, orient="row").with_columns(low=0.1, high=1.0, p=0.001)
-    assert _best(known, alpha=0.05)[1] == words
