@@ -92,7 +92,7 @@ def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, m
     ("old", "new", "words"),
     [
         ('first = {run = "first.run"}\nsecond = {run = "second.run"}\n', "", "there are no systems"),
-        ('second = {run = "second.run"}', '"*" = ["run(first.run)", "reversed"]', "more than a file of runs"),
+        ('second = {run = "second.run"}', """"*" = ["run('first.run')", "reversed"]""", "more than a file of runs"),
         ('second = {run = "second.run"}', 'second = "reversed"', "can't be first"),
         ("[answers]", "[answers]\noracle = true\noracle_by = 'ratings'", "ratings"),
         ("[answers]", "[answers]\nprompt = 'nonsense'", "unknown prompt 'nonsense'"),

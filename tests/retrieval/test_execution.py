@@ -82,7 +82,7 @@ def test_a_run_out_of_a_file(tmp_path: Path) -> None:
     systems = {
         "dense": 'run("dense.run")',
         "table": "run('table:dense.parquet')",
-        "cut": "run(dense.run) % 2 >> reversed",
+        "cut": "run('dense.run') % 2 >> reversed",
     }
     made = retrieve(systems, world(folder=tmp_path))
     assert passages(made, "dense")["q1"] == [f"d{n:03}" for n in reversed(range(150))]
@@ -98,11 +98,11 @@ def test_runs_that_cannot_be_read(tmp_path: Path) -> None:
     two = Contexts({"system": ["a", "b"], "query": ["q1"] * 2, "passage": ["p1"] * 2, "rank": [1, 1]})
     write(two, tmp_path / "two.parquet")
     with pytest.raises(FormatError, match=r"bad\.run"):
-        retrieve({"s": "run(bad.run)"}, world(folder=tmp_path))
+        retrieve({"s": "run('bad.run')"}, world(folder=tmp_path))
     with pytest.raises(InputError, match="has 2 systems"):
         retrieve({"s": "run(two.parquet)"}, world(folder=tmp_path))
     with pytest.raises(InputError, match=r"s: run: there is no file .*gone\.run"):
-        retrieve({"s": "run(gone.run)"}, world(folder=tmp_path))
+        retrieve({"s": "run('gone.run')"}, world(folder=tmp_path))
 
 
 def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, int]]) -> None:
@@ -111,7 +111,7 @@ def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, 
         "spelt": "bm52",
         "head": "reversed % 10",
         "labels": "oracle",
-        "file": "run(nowhere.txt)",
+        "file": "run('nowhere.txt')",
         "": "bm25",
     }
     with pytest.raises(InputError) as caught:

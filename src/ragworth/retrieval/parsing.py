@@ -1,206 +1,140 @@
-"""Parse the written form of a pipeline.
+"""Parse the written form of a pipeline, such as ``bm25(k1=0.9) >> reversed % 10``.
 
-::
-
-    pipeline = cut { ">>" cut }
-    cut      = step { "%" number }
-    step     = name [ "(" [ value { "," value } ] ")" ]  |  "(" pipeline ")"
-    value    = [ name "=" ] ( number | text | word )  |  pipeline
-
-A text is in double or single quotes; a word is true, false, or a text of letters, digits, ``_``, ``.``, ``+`` and
-``-``. Only steps that combine pipelines take a pipeline as a value. Errors point at their position.
+It is a Python expression of names, calls, ``>>`` and ``%``: a step is a name, with its settings in parentheses. A value
+is a number, a text in quotes, ``true``, ``false``, or a text of one word. Only steps that combine pipelines take a
+pipeline as a value. Errors point at their position.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
-import re
+import warnings
 from dataclasses import fields
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from ragworth.errors import InputError, format_list, quote_short
 from ragworth.retrieval.contract import Step
-from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.pipeline import MAX_STEPS, Pipeline
 from ragworth.tasks.options import options_of
 
-TOKEN_PATTERN = re.compile(
-    r"""\s*(?:
-        (?P<sign>>>|[%(),=])
-      | (?P<text>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
-      | (?P<word>[\w.+-]+)
-      | (?P<odd>\S)
-    )""",
-    re.X,
-)
-NUMBER = re.compile(r"[+-]?(\d+|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)", re.A)
-ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))")
-ESCAPES = {'"': '"', "'": "'", "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
-BOOLEANS = {"true": True, "false": False, "True": True, "False": False}
+BOOLEANS = {"true": True, "false": False}
+LARGE = 10**18
+"""Whole numbers from here on are floats, which are rejected with the right message."""
 EXCERPT_WIDTH = 36
 """How much of a pipeline to show on either side of a position."""
-
 EXAMPLE_FORM = "a form like bm25(k1=0.9) >> reversed % 10"
-
-
-class ParsedToken(NamedTuple):
-    """A token: its kind, its text, and where it begins."""
-
-    kind: str
-    text: str
-    at: int
-
-    def __str__(self) -> str:
-        return "the end" if self.kind == "end" else quote_short(self.text, 24)
 
 
 def parse(text: str) -> Pipeline:
     """Parse a pipeline from its written form."""
-    parser = PipelineParser(text)
-    pipeline = parser.pipeline()
-    if parser.next.kind != "end":
-        parser.fail(f"{parser.next} where a step ends", expected=">> and another step, % and a number, or the end")
-    return pipeline
+    return PipelineParser(text).parse()
 
 
 class PipelineParser:
-    """Parses one text from left to right."""
+    """Turns the syntax tree of one text into a pipeline."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.signs = [
-            ParsedToken(str(match.lastgroup), match[str(match.lastgroup)], match.start(str(match.lastgroup)))
-            for match in TOKEN_PATTERN.finditer(text)
-        ]
-        self.signs.append(ParsedToken("end", "", len(text.rstrip())))
-        self.at = 0
-        self.depth = 0
+        self.indent = len(text) - len(text.lstrip())
+        self.line = "".join(" " if sign.isspace() else sign for sign in text.strip())
 
-    @property
-    def next(self) -> ParsedToken:
-        return self.signs[self.at]
+    def parse(self) -> Pipeline:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # of an invalid escape
+                tree = ast.parse(self.line, mode="eval")
+            return self.pipeline(tree.body)
+        except SyntaxError as error:
+            self.fail(error.msg, error.offset - 1 if error.offset else len(self.line), expected=EXAMPLE_FORM)
+        except ValueError as error:  # characters that no Python text has
+            self.fail(str(error), 0, expected=EXAMPLE_FORM)
+        except (RecursionError, MemoryError):
+            self.fail(f"it has more than {MAX_STEPS} steps, or too many parentheses", 0)
 
-    def take(self, text: str) -> bool:
-        """Consume this sign if it comes next, and return whether it did."""
-        found = self.next.kind == "sign" and self.next.text == text
-        self.at += found
-        return found
-
-    def read(self) -> ParsedToken:
-        self.at += 1
-        return self.signs[self.at - 1]
-
-    def pipeline(self) -> Pipeline:
-        pipeline = self.cut()
-        while True:
-            place = self.next
-            if not self.take(">>"):
-                return pipeline
-            pipeline = self.pointed(place, lambda before, after: before >> after, pipeline, self.cut())
-
-    def cut(self) -> Pipeline:
-        pipeline = self.step()
-        while self.take("%"):
-            number = self.read()
-            if not re.fullmatch(r"[0-9]{1,9}", number.text):
-                self.fail(f"{number} after %", number, expected="a whole number, such as % 10")
-            pipeline = self.pointed(number, lambda before, k: before % k, pipeline, int(number.text))
+    def pipeline(self, node: ast.expr) -> Pipeline:
+        """Join the operands of ``>>`` and ``%``, from left to right."""
+        behind: list[tuple[ast.operator, ast.expr]] = []
+        while isinstance(node, ast.BinOp):
+            behind.append((node.op, node.right))
+            node = node.left
+        pipeline = self.step(node)
+        for operator, right in reversed(behind):
+            if isinstance(operator, ast.RShift):
+                pipeline = self.pointed(right, pipeline.__rshift__, self.pipeline(right))
+            elif isinstance(operator, ast.Mod):
+                pipeline = self.pointed(right, pipeline.__mod__, self.count(right))
+            else:
+                self.fail(f"another sign than >> and % before {self.quoted(right)}", right, expected=EXAMPLE_FORM)
         return pipeline
 
-    def step(self) -> Pipeline:
-        place = self.next
-        if self.take("("):
-            pipeline = self.nested(place)
-            if not self.take(")"):
-                self.fail(f"{self.next} where a parenthesis should end", expected=")")
-            return pipeline
-        name = self.next
-        if name.kind != "word":
-            self.fail(f"{name} where a step should stand", expected=EXAMPLE_FORM)
-        self.read()
-        kind = self.pointed(name, _step_class, name.text)
+    def count(self, node: ast.expr) -> int:
+        """The number after a ``%``."""
+        value = node.value if isinstance(node, ast.Constant) else None
+        if type(value) is not int or value >= LARGE:
+            self.fail(f"{self.quoted(node)} after %", node, expected="a whole number, such as % 10")
+        return value
+
+    def step(self, node: ast.expr) -> Pipeline:
+        name = node.func if isinstance(node, ast.Call) else node
+        if not isinstance(name, ast.Name):
+            self.fail(f"{self.quoted(node)} where a step should stand", node, expected=EXAMPLE_FORM)
+        kind = self.pointed(name, _step_class, name.id)
         positional: list[Any] = []
         named: dict[str, Any] = {}
-        if self.take("("):
-            self.values(kind, positional, named)
+        if isinstance(node, ast.Call):
+            by_place = [each.name for each in fields(kind) if not each.kw_only]
+            for argument in node.args:
+                positional.append(self.positional(kind, argument, len(positional) < len(by_place)))
+            for keyword in node.keywords:
+                setting = self.known(kind, keyword, [*by_place[: len(positional)], *named])
+                named[setting] = self.value(keyword.value)
         return Pipeline((self.pointed(name, kind, *positional, **named),))
 
-    def nested(self, place: ParsedToken) -> Pipeline:
-        """Parse a pipeline in parentheses, with limited nesting."""
-        self.depth += 1
-        if self.depth > 50:
-            self.fail("too many parentheses", place)
-        pipeline = self.pipeline()
-        self.depth -= 1
-        return pipeline
+    def positional(self, kind: type[Step], node: ast.expr, has_place: bool) -> Any:
+        """A value without a name: a pipeline, which must be able to run, or a setting."""
+        if kind.takes_pipelines:
+            return self.pointed(node, self.pipeline(node).complete)
+        if not has_place:
+            names = format_list([each.name for each in options_of(kind)], 12)
+            form = f"name=value, of {names}" if names else "no settings"
+            self.fail(f"{self.quoted(node)} is one value too many for {kind.kind}", node, expected=form)
+        return self.value(node)
 
-    def part(self) -> Pipeline:
-        """Parse a pipeline among the values of a step; it must be able to run."""
-        place = self.next
-        pipeline = self.nested(place)
-        self.pointed(place, pipeline.complete)
-        return pipeline
-
-    def values(self, kind: type[Step], positional: list[Any], named: dict[str, Any]) -> None:
-        """Parse the values in the parentheses of a step."""
-        by_place = [each.name for each in fields(kind) if not each.kw_only]
-        while not self.take(")"):
-            if self.next.kind == "end":
-                self.fail(f"{self.next} where a parenthesis should end", expected="name=value, or )")
-            place = self.next
-            if kind.takes_pipelines and self.signs[self.at + 1].text != "=":
-                if named:
-                    self.fail(f"{place} after a named setting", place, expected="name=value")
-                positional.append(self.part())
-                self.separated()
-                continue
-            self.read()
-            if self.take("="):
-                self.known(kind, place, [*by_place[: len(positional)], *named])
-                named[place.text] = self.value(self.read())
-            elif named:
-                self.fail(f"{place} after a named setting", place, expected="name=value")
-            elif len(positional) == len(by_place):
-                names = format_list([each.name for each in options_of(kind)], 12)
-                form = f"name=value, of {names}" if names else "no settings"
-                self.fail(f"{place} is one value too many for {kind.kind}", place, expected=form)
-            else:
-                positional.append(self.value(place))
-            self.separated()
-
-    def separated(self) -> None:
-        """Require a comma or the end of the values."""
-        if not self.take(",") and self.next.text != ")":
-            self.fail(f"{self.next} after a value", expected=", or )")
-
-    def known(self, kind: type[Step], name: ParsedToken, taken: list[str]) -> None:
-        """Reject a setting that the step doesn't have, or that is already set."""
+    def known(self, kind: type[Step], keyword: ast.keyword, taken: list[str]) -> str:
+        """The name of a setting that the step has and that isn't set yet."""
         names = [each.name for each in options_of(kind)]
-        if name.text not in names or name.kind != "word":
-            near = difflib.get_close_matches(name.text, names, n=2, cutoff=0.5)
+        if keyword.arg not in names:
+            near = difflib.get_close_matches(keyword.arg or "", names, n=2, cutoff=0.5)
             self.fail(
-                f"{kind.kind} has no setting {name}",
-                name,
+                f"{kind.kind} has no setting {quote_short(keyword.arg or '**', 24)}",
+                keyword,
                 expected=format_list(names, 12) or "no settings",
                 remedy=f"did you mean {' or '.join(near)}?" if near else "",
             )
-        if name.text in taken:
-            self.fail(f"the setting {name} occurs twice", name, expected="each setting once")
+        if keyword.arg in taken:
+            self.fail(f"the setting {keyword.arg!r} occurs twice", keyword, expected="each setting once")
+        return keyword.arg
 
-    def value(self, sign: ParsedToken) -> Any:
-        """Parse a number, a text, true or false."""
-        if sign.kind == "text":
-            try:
-                return ESCAPE.sub(_unescape, sign.text[1:-1])
-            except (KeyError, ValueError, OverflowError):
-                self.fail(f"{sign} has an invalid escape", sign, expected=r"\\ for a backslash")
-        if sign.kind != "word":
-            self.fail(f"{sign} where a value should stand", sign, expected="a number, a text in quotes, true or false")
-        if NUMBER.fullmatch(sign.text):
-            # A number with so many digits is invalid; as a float it is rejected with the right message.
-            return int(sign.text) if re.fullmatch(r"[+-]?[0-9]{1,18}", sign.text) else float(sign.text)
-        return BOOLEANS.get(sign.text, sign.text)
+    def value(self, node: ast.expr) -> Any:
+        """A number, a text, true or false."""
+        if isinstance(node, ast.Name):
+            return BOOLEANS.get(node.id, node.id)
+        is_signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd)
+        inner = node.operand if isinstance(node, ast.UnaryOp) and is_signed else node
+        value: Any = inner.value if isinstance(inner, ast.Constant) else None
+        if type(value) in (int, float):
+            number = float(str(value)) if value >= LARGE else value
+            return -number if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else number
+        if is_signed or type(value) not in (str, bool):
+            expected = "a number, a text in quotes, true, false or one word"
+            self.fail(f"{self.quoted(node)} where a value should stand", node, expected=expected)
+        return value
 
-    def pointed(self, place: ParsedToken, make: Any, *given: Any, **named: Any) -> Any:
+    def quoted(self, node: ast.expr) -> str:
+        return quote_short(ast.get_source_segment(self.line, node) or "", 24)
+
+    def pointed(self, place: ast.expr, make: Any, *given: Any, **named: Any) -> Any:
         """Call ``make``, pointing at the position of any error."""
         try:
             return make(*given, **named)
@@ -210,14 +144,16 @@ class PipelineParser:
     def fail(
         self,
         problem: str,
-        place: ParsedToken | None = None,
+        place: ast.expr | ast.keyword | int,
         *,
         expected: str = "",
         remedy: str = "",
         more: tuple[str, ...] = (),
         cause: InputError | None = None,
     ) -> NoReturn:
-        at = (place or self.next).at
+        if not isinstance(place, int):
+            place = len(self.line.encode()[: place.col_offset].decode())
+        at = self.indent + place
         low, high = max(0, at - EXCERPT_WIDTH), at + EXCERPT_WIDTH
         window = "".join(sign if sign.isprintable() else "·" for sign in self.text[low:high])
         left, right = "…" if low else "", "…" if high < len(self.text) else ""
@@ -227,12 +163,6 @@ class PipelineParser:
             expected=expected,
             remedy=remedy,
         ) from cause
-
-
-def _unescape(escape: re.Match[str]) -> str:
-    """The character that an escape stands for."""
-    code = escape[1] or escape[2] or escape[3]
-    return chr(int(code, 16)) if code else ESCAPES[escape[4]]
 
 
 def _step_class(name: str) -> type[Step]:
