@@ -100,7 +100,7 @@ def test_runs_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"bad\.run"):
         retrieve({"s": "run('bad.run')"}, world(folder=tmp_path))
     with pytest.raises(InputError, match="has 2 systems"):
-        retrieve({"s": "run(two.parquet)"}, world(folder=tmp_path))
+        retrieve({"s": "run('two.parquet')"}, world(folder=tmp_path))
     with pytest.raises(InputError, match=r"s: run: there is no file .*gone\.run"):
         retrieve({"s": "run('gone.run')"}, world(folder=tmp_path))
 
