@@ -4,46 +4,32 @@ Data are made of which the truth is known, over and over, and the share of 95 % 
 data in which nothing is to be found, and the share of tests that find something at the 5 % level. "Ties" are values
 on a coarse grid with an outcome of 0 or 1. Prints the tables of docs/statistics.md.
 
-    python benchmarks/coverage.py
-    python benchmarks/coverage.py means pooled --trials 2000
+    python benchmarks/coverage.py [means pooled] [--trials 2000]
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from scipy.special import ndtr, stdtrit
-from scipy.stats import binom
 
-from ragworth.comparison import compare, summarise
-from ragworth.stats.auc import auc_interval, win_rate
 from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure
-from ragworth.stats.estimate import Resampling
-from ragworth.stats.large_samples import LARGE as RESAMPLED
-from ragworth.stats.large_samples import bootstrap_quantiles, sign_flip_p
-from ragworth.stats.paired import TESTS, compare_paired, randomisation_test, ratio_of_means
+from ragworth.stats.paired import TESTS
 from ragworth.stats.pooled import pooled_correlations, pooled_gaps
 from ragworth.stats.prediction_powered import ppi_difference, ppi_mean
-from ragworth.stats.range_intervals import wilson_interval
-from ragworth.stats.systems import rank_systems
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
-from ragworth.tables import Scores
 
 Floats = npt.NDArray[np.float64]
 Rng = np.random.Generator
 
 SIZES = (30, 100, 1000)
 FEWER = (20, 50, 100)
-EASY = (4, 5, 6, 8, 12, 30)
-MANY = 1_000_000
 TOGETHER = 4
 """Metrics made for one outcome, so that one call does for several trials."""
 RHO = 0.6
@@ -286,20 +272,6 @@ def show_unequal(trials: int, resamples: int, seed: int) -> None:
     table(title, ["test", "systems", *(f"n = {n}" for n in FEWER)], rows)
 
 
-def show_shares(trials: int, resamples: int, seed: int) -> None:
-    """Nothing is drawn: the coverage of a share is a sum over all numbers of successes."""
-    true = np.arange(0.001, 0.9995, 0.001)
-
-    def row(n: int) -> list[str]:
-        successes = np.arange(n + 1)
-        ends = np.array([wilson_interval(int(k), n, 0.95) for k in successes])
-        held = (ends[:, :1] <= true) & (true <= ends[:, 1:])
-        covered = 100 * (held * binom.pmf(successes[:, None], n, true)).sum(axis=0)
-        return [f"{n}", f"{covered.min():.1f}", f"{covered.mean():.1f}"]
-
-    table("Shares from 0.001 to 0.999: exact coverage (%)", ["n", "least", "mean"], map(row, (10, 20, 50, 100)))
-
-
 def show_power(trials: int, resamples: int, seed: int) -> None:
     """Normal differences within -1 to 1, with a mean of three standard errors."""
 
@@ -311,47 +283,6 @@ def show_power(trials: int, resamples: int, seed: int) -> None:
     tests = ("randomisation", "t", "bootstrap", "bounded")
     rows = ([test, *(share(found(test, n)) for n in FEWER)] for test in tests)
     table("A difference of three standard errors: found (%)", ["test", *(f"n = {n}" for n in FEWER)], rows)
-
-
-def show_large(trials: int, resamples: int, seed: int) -> None:
-    """How far the ends of intervals move in standard errors: by the limit, and by another seed."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for kind, (make, _) in MEANS.items():
-        sample = make(rng, (RESAMPLED, 1))[:, 0]
-        error = sample.std() / np.sqrt(RESAMPLED)
-        drawn = [np.quantile(bootstrap_means(sample[:, None], 10_000, s), [0.025, 0.975]) for s in (seed, seed + 1)]
-        limit = np.array(bootstrap_quantiles(sample, 0.025, 10_000, seed))
-        ends = [float(np.abs(a - drawn[0]).max() / error) for a in (limit, drawn[1])]
-        flips = [randomisation_test(sample - sample.mean() + error, resamples=10_000, seed=s) for s in (seed, seed + 1)]
-        p = sign_flip_p(sample - sample.mean() + error, 10_000, seed)
-        rows.append([kind, *(f"{x:.3f}" for x in ends), f"{abs(p - flips[0]):.4f}", f"{abs(flips[1] - flips[0]):.4f}"])
-    head = ["values", "ends: limit", "ends: another seed", "randomisation p: limit", "p: another seed"]
-    table(f"The limit against 10,000 resamples of {RESAMPLED:,} values", head, rows)
-
-
-def show_ratios(trials: int, resamples: int, seed: int) -> None:
-    """Gains of answers over others of the same queries, by the ratio of the means and by the mean of the ratios.
-
-    Both answers of a query are as good but for chance, or the first ones better by a fifth.
-    """
-    rows, plan = [], Resampling(resamples=resamples)
-    for gain in (0.0, 0.2):
-        for n in (20, 50, 100):
-            rng, held, found, biased, ratios = np.random.default_rng(seed + n), [], [], [], []
-            for _ in range(trials):
-                level = rng.uniform(0.2, 0.6, n)
-                first, second = (level * rng.lognormal(0, 0.5, n) for _ in range(2))
-                one = ratio_of_means((1 + gain) * first, second, plan)
-                held.append(one.low is not None and one.high is not None and one.low <= gain <= one.high)
-                found.append(one.p is not None and one.p < 0.05)
-                own = (1 + gain) * first / second - 1
-                mean = compare_paired(np.zeros(n), own, "t", resamples=resamples)
-                ratios.append(own.mean())
-                biased.append(mean.low is not None and mean.low > gain)
-            rows.append([f"{gain:g}", f"{n}", share(held), share(found), f"{np.mean(ratios):.2f}", share(biased)])
-    head = ["true gain", "n", "coverage", "t-test finds a gain", "mean of ratios", "its interval is above the truth"]
-    table("Ratios of means (%), and means of ratios", head, rows)
 
 
 def show_tests(trials: int, resamples: int, seed: int) -> None:
@@ -388,46 +319,6 @@ def show_correlated(form: str, trials: int, resamples: int, seed: int) -> None:
     table(f"Correlations, {form}: coverage / equal ones found to differ (%)", head, lines)
 
 
-def show_easy(trials: int, resamples: int, seed: int) -> None:
-    """Queries are easy or hard whatever is shown, and a metric is higher for some of them by chance."""
-
-    def cell(like: float, n: int) -> str:
-        rng, found = np.random.default_rng(seed + n), []
-        for batch in range(max(1, trials // TOGETHER)):
-            query = np.repeat(np.arange(n), 3)
-            of_query, own = rng.normal(size=(n, TOGETHER))[query], rng.normal(size=(3 * n, TOGETHER))
-            easy = (rng.normal(size=n) > 0)[query]
-            values = np.sqrt(like) * of_query + np.sqrt(1 - like) * own
-            found += pooled_correlations(values, easy, query, resamples=resamples, seed=batch)
-        return share([one.is_significant(0.05) for one in found if one.value is not None])
-
-    rows = ([f"{100 * like:.0f} %", *(cell(like, n) for n in EASY)] for like in (0.0, 0.9, 1.0))
-    title = "Answers that depend on the query alone: metrics said to predict (%)"
-    table(title, ["variance of the metric between queries", *(f"{n} queries" for n in EASY)], rows)
-
-
-def show_systems(trials: int, resamples: int, seed: int) -> None:
-    """Kendall's τ-b of noisy means of systems, against that of their true means."""
-
-    def cell(systems: int, queries: int, like: float) -> str:
-        rng, held = np.random.default_rng(seed), []
-        for batch in range(trials):
-            first, other = rng.normal(size=(2, systems))
-            true = first, like * first + np.sqrt(1 - like**2) * other
-            x, y = (each + rng.normal(size=(queries, 1)) + rng.normal(0, 2, (queries, systems)) for each in true)
-            span = rank_systems(x, y, Resampling(resamples=resamples, seed=batch)).interval
-            if span is not None:
-                held.append(span.low - 1e-9 <= MEASURES["kendall"](*true) <= span.high + 1e-9)
-        return share(held)
-
-    rows = (
-        [f"{systems}", f"{like}", *(cell(systems, n, like) for n in (50, 200, 1000))]
-        for systems, like in ((5, 0.5), (12, 0.5), (12, 0.9))
-    )
-    head = ["systems", "correlation of their true means", "50 queries", "200 queries", "1,000 queries"]
-    table("τ-b of the systems' means: coverage (%)", head, rows)
-
-
 def show_predicted(trials: int, resamples: int, seed: int) -> None:
     rows = []
     for kind in ("mean", "difference"):
@@ -443,80 +334,16 @@ def show_predicted(trials: int, resamples: int, seed: int) -> None:
     table("Prediction-powered: coverage (%) / length against plain / values saved per value bought", head, rows)
 
 
-def show_speed(trials: int, resamples: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    wide = rng.random((5000, 20))
-    y, label = wide[:, 0] + rng.random(5000), rng.random(5000) < 0.5
-    x10, y10, query10 = contexts(rng, 500, 10, 20, ties=True)
-    many, outcome, query = contexts(rng, 5000, 10, 20, ties=True)
-    jobs: list[tuple[str, Callable[[], object]]] = [
-        ("means, 5,000 queries × 20", lambda: mean_intervals(wide, resamples=10_000)),
-        ("Pearson, pooled, 5,000 × 20", lambda: pooled_correlations(wide, y, measure="pearson", resamples=10_000)),
-        ("Spearman, pooled, 5,000 × 20", lambda: pooled_correlations(wide, y, measure="spearman", resamples=10_000)),
-        ("Spearman, pooled, 500 × 10 contexts × 20", lambda: pooled_correlations(x10, y10, query10, resamples=10_000)),
-        (
-            "τ-b, pooled, 500 × 10 contexts × 20",
-            lambda: pooled_correlations(x10, y10, query10, measure="kendall", resamples=10_000),
-        ),
-        (
-            "Spearman, within, 5,000 × 10 contexts × 20",
-            lambda: within_query_correlations(many, outcome, query, resamples=10_000),
-        ),
-        (
-            "τ-b, within, 5,000 × 10 contexts × 20",
-            lambda: within_query_correlations(many, outcome, query, measure="kendall", resamples=10_000),
-        ),
-        ("AUC, 5,000", lambda: auc_interval(y, label, resamples=10_000)),
-        ("means, 1,000,000 queries × 6", lambda: mean_intervals(rng.random((1_000_000, 6)), resamples=10_000)),
-        ("randomisation test, 1,000,000", lambda: randomisation_test(rng.normal(size=1_000_000))),
-        ("win rate, 5,000", lambda: win_rate(wide[:, :2], resamples=10_000)),
-    ]
-
-    def timed(job: Callable[[], object]) -> str:
-        start, busy = time.perf_counter(), time.process_time()
-        job()
-        return f"{time.perf_counter() - start:.1f} | {time.process_time() - busy:.1f}"
-
-    table("10,000 resamples", ["of", "seconds", "processor seconds"], ([name, timed(job)] for name, job in jobs))
-
-
-def show_many(trials: int, resamples: int, seed: int) -> None:
-    """Processor seconds of means and differences of three metrics of two systems over a million queries."""
-    rng, n = np.random.default_rng(seed), MANY
-    query = pl.Series([f"q{i}" for i in range(n)])
-
-    def part(metric: str, system: str) -> pl.DataFrame:
-        value = (rng.random(n) < 0.7).astype(np.float64) if metric == "Success@10" else rng.beta(2, 3, size=n)
-        names = {"system": pl.repeat(system, n, eager=True), "query": query, "metric": pl.repeat(metric, n, eager=True)}
-        return pl.DataFrame({**names, "value": value, "status": pl.repeat("ok", n, eager=True)})
-
-    metrics = ("nDCG@10", "AP@10", "Success@10")
-    scores = Scores.trusted(pl.concat([part(metric, system) for metric in metrics for system in ("a", "b")]))
-    rows = []
-    for name, job in (("means", summarise), ("differences", compare)):
-        busy = time.process_time()
-        job(scores)
-        rows.append([name, f"{time.process_time() - busy:.1f}"])
-    table(f"{n:,} queries, three metrics, two systems", ["of", "processor seconds"], rows)
-
-
 SECTIONS: dict[str, Callable[[int, int, int], None]] = {
     "means": show_means,
     "rare": show_rare,
     "few": show_few,
     "tests": show_tests,
-    "ratios": show_ratios,
     "unequal": show_unequal,
-    "shares": show_shares,
     "power": show_power,
-    "large": show_large,
-    "many": show_many,
     "pooled": lambda *given: show_correlated("pooled", *given),
     "within": lambda *given: show_correlated("within", *given),
-    "easy": show_easy,
-    "systems": show_systems,
     "predicted": show_predicted,
-    "speed": show_speed,
 }
 
 

@@ -1,12 +1,11 @@
 """Precision and recall of the checks of ragworth build on 360 planted faults, and on 300 that are held out.
 
-    python -m benchmarks.planted_faults [--held-out] [--endpoint] [--encoder none]
+    python -m benchmarks.planted_faults [--held-out] [--encoder none]
 
 The corpus is invented, so that the truth is known: passages about places that don't exist, clean questions in words of
 their own, and copies of them with one fault each. The rules of the checks were revised on these faults, so there is a
 second set that they have never seen (`held_out_faults.py`). The reader is perfect: it answers exactly if the passages
-in its prompt state the facts, so the table measures the checks and not a model. It is called within the process, or
-with ``--endpoint`` over HTTP.
+in its prompt state the facts, so the table measures the checks and not a model.
 """
 
 from __future__ import annotations
@@ -298,12 +297,11 @@ PLANTERS: dict[str, Planter] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--held-out", action="store_true")
-    parser.add_argument("--endpoint", action="store_true")
     parser.add_argument("--encoder", default="embedded")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     world = build_held_out_world() if given.held_out else build_world(given.seed)
-    result = run_world(world, given.encoder, endpoint=given.endpoint)
+    result = run_world(world, given.encoder)
     clean = sum(question.id not in world.faults for question in world.questions)
     print(f"{len(world.questions)} questions, {clean} of them clean\n")
     print(quality_table(measure(world, result)))

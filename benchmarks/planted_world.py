@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -16,7 +15,6 @@ from ragworth.build.checks import CHECKS
 from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job
-from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.stats.range_intervals import wilson_interval
@@ -65,29 +63,10 @@ class World:
         return Scripted(reply)
 
 
-def run_world(world: World, encoder: str = "embedded", *, endpoint: bool = False) -> CheckResult:
-    """All checks, with the reader in this process or behind an OpenAI-compatible endpoint on this machine."""
-    settings = CheckSettings(encoder=encoder)
-    if not endpoint:
-        with Job(world.scripted_reader(), None) as job:
-            return run_checks(world.question_set, settings, job)
-    from tests.llm.openai.endpoint import Act, Endpoint, Seen
-
-    def behave(seen: Seen) -> Act:
-        """A chat completion in words, without probabilities."""
-        body: dict[str, Any] = seen.body or {}
-        prompt = "\n".join(str(message["content"]) for message in body.get("messages") or [])
-        return Act(body=_completion(world.read(prompt))) if prompt else Act()
-
-    with Endpoint(behave) as server, Job(llm(f"openai:reader@{server.url}"), None) as job:
-        return run_checks(world.question_set, settings, job)
-
-
-def _completion(text: str) -> bytes:
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 55}
-    body = {"id": "1", "object": "chat.completion", "model": "reader", "choices": [choice], "usage": usage}
-    return json.dumps(body).encode()
+def run_world(world: World, encoder: str = "embedded") -> CheckResult:
+    """All checks."""
+    with Job(world.scripted_reader(), None) as job:
+        return run_checks(world.question_set, CheckSettings(encoder=encoder), job)
 
 
 class CheckQuality(NamedTuple):

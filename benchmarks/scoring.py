@@ -1,8 +1,7 @@
-"""Scoring a large run: time and memory against other tools, and their growth with the size of the run.
+"""Scoring a large run: time and memory against other tools.
 
     python benchmarks/scoring.py            # all tools that are installed, medians of 3
     python benchmarks/scoring.py --only pytrec_eval --only "ragworth score, the command"
-    python benchmarks/scoring.py --growth   # ours from 10⁵ to 10⁷ rows, with a plot
     python benchmarks/scoring.py --commands --before old/src   # score, compare and their start, also of another version
 
 Each measurement is a fresh process, from its start to its end: imports, reading both files, scoring, means. The command
@@ -188,57 +187,18 @@ def side_by_side(repeats: int, only: list[str], queries: int) -> None:
         print(f"| {tool} | {seconds:.2f} | {ratio:.1f} | {cpu:.2f} | {peak:.0f} | {off:.0e} |")
 
 
-def growth(repeats: int, sizes: list[int], picture: Path) -> None:
-    """Ours at growing sizes, with a plot."""
-    print("| rows | seconds | peak MB |\n| ---: | ---: | ---: |")
-    rows: list[tuple[int, float, float]] = []
-    for queries in sizes:
-        run, qrels = make(queries)
-        results = [measure("ragworth, from text", run, qrels) for _ in range(repeats)]
-        seconds = statistics.median(each.seconds for each in results)
-        rows.append((queries * DEPTH, seconds, max(each.peak for each in results)))
-        print(f"| {rows[-1][0]:,} | {rows[-1][1]:.2f} | {rows[-1][2]:.0f} |", flush=True)
-    plot(rows, picture)
-
-
-def plot(rows: list[tuple[int, float, float]], path: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
-
-    size = np.array([row[0] for row in rows]) / 1e6
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for axis, column, label in zip(axes, (1, 2), ("seconds", "peak memory, MB"), strict=True):
-        values = np.array([row[column] for row in rows])
-        slope, start = np.polyfit(size, values, 1)
-        line = f"{start:.2f} + {slope:.2f} per million rows"
-        axis.plot(size, start + slope * size, color="#999999", lw=1, label=line)
-        axis.plot(size, values, "o", color="#0072B2", label="measured")
-        axis.set(xlabel="million rows", ylabel=label, ylim=(0, None))
-        axis.legend(frameon=False)
-        axis.spines[["top", "right"]].set_visible(False)
-    figure.suptitle("ragworth: read, check and score a TREC run")
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", action="append", default=[], choices=list(TOOLS), help="this tool, beside ours")
     parser.add_argument("--queries", type=int, default=QUERIES, help=f"of {DEPTH:,} passages each")
-    parser.add_argument("--growth", action="store_true")
     parser.add_argument("--commands", action="store_true", help="the commands score and compare, and their start")
     parser.add_argument("--before", type=Path, metavar="SRC", help="another version's src folder, for --commands")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000, 3000, 10_000], help="for --growth")
-    parser.add_argument("--picture", type=Path, default=HERE / "growth.png", help="for --growth")
     parser.add_argument("--child", nargs=3, metavar=("TOOL", "RUN", "QRELS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
         tool, run, qrels = given.child
         print(json.dumps(TOOLS[tool][0](run, qrels)))
-    elif given.growth:
-        growth(given.repeats, given.sizes, given.picture)
     elif given.commands:
         sys.path.insert(0, str(HERE.parent))
         from benchmarks.scoring_commands import measure_commands

@@ -108,27 +108,9 @@ def trec_eval(qrels: Path, runs: Sequence[Path]) -> list[list[str]]:
     return [["trec_eval", *measures, str(qrels), str(run)] for run in runs]
 
 
-READ_ONLY = """
-import sys, polars
-for path in sys.argv[1:]:
-    if path.endswith(".parquet"):
-        polars.read_parquet(path)
-        continue
-    text, number = polars.String, polars.Float64
-    columns = {"query": text, "Q0": text, "passage": text, "rank": text, "score": number, "tag": text}
-    polars.read_csv(path, separator=" ", has_header=False, quote_char=None, schema=columns, columns=[0, 2, 4])
-"""
-
-
-def polars_alone(qrels: Path, runs: Sequence[Path]) -> list[list[str]]:
-    """Reads query, passage and score of the runs, and does nothing with them."""
-    return [[sys.executable, "-c", READ_ONLY, *map(str, runs)]]
-
-
 def list_tasks(run: Path, qrels: Path, before: Path | None) -> Iterator[Task]:
     """All tasks, with those of one name next to each other."""
-    peers: dict[str, Callable[[Path, Sequence[Path]], list[list[str]]]] = {"Polars alone": polars_alone}
-    peers |= {"pytrec_eval": pytrec_eval}
+    peers: dict[str, Callable[[Path, Sequence[Path]], list[list[str]]]] = {"pytrec_eval": pytrec_eval}
     peers |= {"trec_eval": trec_eval} if shutil.which("trec_eval") else {}
     small, labels = make_small(run.parent / "small")
     with ProcessPoolExecutor(1) as other:  # the kernel counts the memory of a parent as that of its children
@@ -150,8 +132,6 @@ def list_tasks(run: Path, qrels: Path, before: Path | None) -> Iterator[Task]:
         yield Task(name, "now", given)
         if before is not None:
             yield Task(name, "before", given, before)
-        if name == "score, from Parquet":
-            yield Task(name, "Polars alone", polars_alone(qrels, [packed]))
         for peer, make in peers.items() if name in (large, twenty) else ():
             yield Task(name, peer, make(*((qrels, [run]) if name == large else (labels, small))))
 
@@ -169,11 +149,8 @@ def measure_commands(run: Path, qrels: Path, before: Path | None, repeats: int) 
     for (name, program), found in costs.items():
         now = costs[name, "now"]
         cells = []
-        for mine, theirs in (([c.clock for c in now], [c.clock for c in found]), _cpu(now, found)):
+        for side in ("clock", "cpu"):
+            mine, theirs = [getattr(cost, side) for cost in now], [getattr(cost, side) for cost in found]
             ratios = [their / my for my, their in zip(mine, theirs, strict=True)]
             cells += [f"{statistics.median(theirs):.2f}", f"{statistics.median(ratios):.1f}"]
         print(f"| {name} | {program} | {' | '.join(cells)} | {max(c.peak for c in found):.0f} |")
-
-
-def _cpu(now: Sequence[Cost], found: Sequence[Cost]) -> tuple[list[float], list[float]]:
-    return [cost.cpu for cost in now], [cost.cpu for cost in found]

@@ -1,6 +1,6 @@
 """Passages that pose as the prompt or give orders: what the reader is to say stays the same.
 
-The texts differ from those of ``benchmarks/injections.py``, which measures what was learned. A question with its answer
+The texts differ from those that measured what was learned (the model card lists them). A question with its answer
 in a passage is no attack: that is what FAQs look like, and they are examples of their own.
 """
 

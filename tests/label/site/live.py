@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.postgres_server import free_port
+from tests.label.site.postgres import free_port
 
 
 class LiveServer:

@@ -1,7 +1,4 @@
-"""Many people at once, a server that is killed, clients that hang up: every label once, every item exactly K.
-
-benchmarks/label_site.py does the same with 20 people and 2,000 items.
-"""
+"""Many people at once, a server that is killed, clients that hang up: every label once, every item exactly K."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from benchmarks.simulated_annotators import Person, check, make_site
 
 from tests.label.site.live import LiveServer
 from tests.label.site.postgres import serve_postgres
+from tests.label.site.simulated_annotators import Person, check, make_site
 
 
 def label_everything(folder: Path, database: str) -> None:

@@ -1,6 +1,6 @@
 """Products in float8: close to what they replace, one product for queries, keys and values, and clear refusals.
 
-GPUs multiply, so the product itself is replaced by its definition here; `benchmarks/models.py --gpu` measures the rest.
+GPUs multiply, so the product itself is replaced by its definition here.
 """
 
 from __future__ import annotations

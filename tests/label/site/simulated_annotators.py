@@ -10,8 +10,6 @@ import http.client
 import json
 import random
 import re
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -62,43 +60,6 @@ def session_headers(session: str) -> dict[str, str]:
     """What a signed-in page sends."""
     headers = {"Cookie": f"sessionid={session}; csrftoken={TOKEN}", "X-CSRFToken": TOKEN}
     return headers | {"Content-Type": "application/json", "Accept": "application/json"}
-
-
-class Server:
-    """``ragworth label serve`` as a process. ``cpu`` is the CPU time of its requests, in seconds."""
-
-    def __init__(self, folder: Path, database: str, port: int) -> None:
-        self.port = port
-        self.command = [sys.executable, "-m", "ragworth", "label", "serve", str(folder), "--no-browser"]
-        self.command += ["--port", str(port), *(["--database", database] if database else [])]
-        self.cpu = 0.0
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        for _ in range(1200):
-            with suppress(OSError):
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-                connection.request("GET", "/login/")
-                connection.getresponse().read()
-                connection.close()
-                self._started = self._cpu_time()
-                return
-            time.sleep(0.1)
-        raise RuntimeError("the server doesn't start")
-
-    def kill(self) -> None:
-        """``kill -9``."""
-        self.cpu += self._cpu_time() - self._started
-        self.process.kill()
-        self.process.wait()
-
-    def _cpu_time(self) -> float:
-        """User and system time of the process; Linux only, elsewhere 0."""
-        with suppress(OSError):
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-            return (int(fields[11]) + int(fields[12])) / 100
-        return 0.0
 
 
 class Person(threading.Thread):
