@@ -115,37 +115,6 @@ def test_counts_of_a_job_are_those_of_its_plan(tmp_path: Path) -> None:
     assert work.tally.asked == plan.asked
 
 
-def test_a_plan_knows_the_most_it_can_take() -> None:
-    plan = Job(Scripted(lambda _: "a b c"), price=Price(1.0, 2.0)).plan(
-        [Generate(Prompt.text("x" * 400), max_tokens=50, n=2)] * 3
-    )
-    assert (plan.distinct, plan.prompt_tokens, plan.most_new_tokens) == (1, 108, 100)
-    assert plan.most_cost == pytest.approx((108 + 200) / 1e6)
-    assert "3 requests, 1 distinct, 0 answered already; 1 call to make" in str(plan)
-
-
-def test_kinds_are_not_mixed_in_a_batch() -> None:
-    batches: list[list[str]] = []
-
-    class Counting(Scripted):
-        def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
-            batches.append([type(request).__name__ for request in requests])
-            return super().generate(requests)
-
-        def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-            batches.append([type(request).__name__ for request in requests])
-            return super().choose(requests)
-
-    def script(request: Request) -> str | dict[str, float]:
-        return "text" if isinstance(request, Generate) else YES
-
-    mixed = [one for i in range(10) for one in (question(i), Generate(Prompt.text(f"question{i}")))]
-    found = list(Job(Counting(script, batch=4)).run(mixed))
-    assert [type(one).__name__ for one in found] == ["Chosen", "Generated"] * 10
-    assert all(len(set(batch)) == 1 and len(batch) <= 4 for batch in batches)
-    assert len(batches) == 6
-
-
 def test_calls_really_run_at_the_same_time_and_still_come_in_order() -> None:
     together = threading.Barrier(4)  # opens only when four calls are under way
 
@@ -226,13 +195,6 @@ def test_no_more_tokens_than_allowed_when_sampling() -> None:
     list(work.run(questions(4)))
     assert work.tally.new_tokens <= plan.most_new_tokens
     assert spent(work.tally) <= 300
-
-
-def test_a_budget_is_used_before_it_is_said_to_be_spent() -> None:
-    work = Job(Scripted(lambda _: "ok", batch=16), limits=JobLimits(tokens=2000))
-    list(work.run([Generate(Prompt.text(f"question{i}"), max_tokens=256) for i in range(100)]))
-    # A hundred calls of two tokens each are far from 2,000, and no call could take more than 266.
-    assert work.tally.done == 100
 
 
 def test_a_budget_counts_only_what_is_asked(tmp_path: Path) -> None:

@@ -74,13 +74,6 @@ def test_holdings_by_model_and_kind(path: Path) -> None:
         assert one.first <= one.last
 
 
-def test_troubles_by_reason(path: Path) -> None:
-    with Store(path) as kept:
-        assert maintenance.failed_calls(kept) == [
-            maintenance.FailedCalls("scripted", "choose", "server-error", 2, "down")
-        ]
-
-
 def test_an_export_holds_everything(path: Path) -> None:
     with Store(path) as kept:
         found = {call["kind"]: json.loads(json.dumps(call)) for call in maintenance.export_calls(kept)}
@@ -100,12 +93,6 @@ def test_an_export_holds_everything(path: Path) -> None:
 def test_a_sound_store_is_found_sound(path: Path) -> None:
     with Store(path) as kept:
         assert verify(kept) == maintenance.VerificationResult(6, 0, [])
-
-
-def test_calls_without_prompts_are_counted_as_unchecked(path: Path) -> None:
-    with Store(path) as kept:
-        prune(kept, CallFilter(kind="choose", prompts=True), dry=False)
-        assert verify(kept) == maintenance.VerificationResult(6, 4, [])
 
 
 def test_a_prompt_that_was_changed_is_found(path: Path) -> None:

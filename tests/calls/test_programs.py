@@ -56,22 +56,6 @@ def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
     assert len(noted.seen) == len(set(noted.seen)), "nothing is asked twice"
 
 
-def test_work_that_asks_nothing_or_nothing_for_once() -> None:
-    def idle() -> Program[str]:
-        if False:
-            yield []
-        return "done"
-
-    def pausing() -> Program[int]:
-        assert (yield []) == []
-        (found,) = yield [question(1)]
-        return len(require_response(found, Chosen).probabilities)
-
-    model = Scripted(share)
-    assert list(run_programs(Job(model), [idle()])) == ["done"]
-    assert list(run_programs(Job(model), [pausing()])) == [2]
-
-
 @pytest.mark.usefixtures("window")
 def test_equal_requests_of_different_pieces_are_asked_once(tmp_path: Path) -> None:
     for store in (None, tmp_path / "calls.sqlite"):
@@ -137,20 +121,6 @@ def test_a_spent_budget_is_a_reason_and_the_same_again_goes_on(tmp_path: Path) -
     assert len(noted.seen) == 5
 
 
-def test_a_budget_spent_between_rounds_is_not_broken_by_later_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(programs, "PROGRAM_WINDOW", 2)
-    model, noted = fresh(batch=1)
-    with Job(model, tmp_path / "calls.sqlite", limits=JobLimits(calls=3)) as job:
-        found = list(run_programs(job, (rounds(number, 2) for number in range(5))))
-    assert len(noted.seen) == 3
-    assert all(isinstance(one, NoValue) for one in found)
-    with Job(model, tmp_path / "calls.sqlite") as job:
-        assert list(run_programs(job, (rounds(number, 2) for number in range(5)))) == [expected(n, 2) for n in range(5)]
-    assert len(noted.seen) == len(set(noted.seen)) == 15
-
-
 # Forecasts
 
 
@@ -187,17 +157,6 @@ def test_a_forecast_goes_on_as_far_as_answers_are_kept(tmp_path: Path) -> None:
 
 
 # Peeking
-
-
-def test_peeking_asks_and_counts_nothing(tmp_path: Path) -> None:
-    (first,) = filled(tmp_path / "calls.sqlite", [question(1)])
-    model, noted = fresh()
-    with Store(tmp_path / "calls.sqlite") as store:
-        job = Job(model, store)
-        assert job.peek([question(2), question(1), question(2), question(1)]) == [None, first, None, first]
-        assert job.peek([]) == []
-        assert (job.tally.asked, job.tally.distinct, job.tally.cached) == (0, 0, 0)
-    assert noted.seen == []
 
 
 def test_a_text_that_was_withheld_is_no_response() -> None:

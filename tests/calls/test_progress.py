@@ -7,8 +7,7 @@ import io
 import pytest
 
 from ragworth.calls.budget import JobTally, Price
-from ragworth.calls.progress import LOG_INTERVAL, Progress
-from ragworth.errors import format_seconds
+from ragworth.calls.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -33,24 +32,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (0, "0 s"),
-        (42.4, "42 s"),
-        (99, "99 s"),
-        (100, "2 min"),
-        (420, "7 min"),
-        (5969, "99 min"),
-        (6000, "1 h 40 min"),
-        (12000, "3 h 20 min"),
-        (90000, "25 h 0 min"),
-    ],
-)
-def test_durations_in_words(seconds: float, words: str) -> None:
-    assert format_seconds(seconds) == words
-
-
 def test_a_line_says_rate_time_left_store_and_failures() -> None:
     tally = JobTally(None, asked=1616, distinct=1616, cached=1204, done=409, failed=3)
     line = Progress().line(tally, 1588, 10.84)
@@ -71,16 +52,6 @@ def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> No
     assert Progress(100).line(tally, 0, 4.0).startswith("40 calls")
 
 
-def test_whose_calls_they_are_and_a_clock_for_each_job(clock: Clock) -> None:
-    stream = Terminal()
-    shown = Progress(stream=stream)
-    clock.now += 100
-    shown.asking("reranked: listwise")
-    clock.now += 2
-    shown.update(JobTally(None, asked=10, distinct=10, done=4), 6)
-    assert stream.getvalue() == "\rreranked: listwise: 4 of 10 calls · 0 from the store · 0 failed"
-
-
 def test_the_time_that_the_first_responses_took_is_not_that_of_the_others(clock: Clock) -> None:
     """It includes loading the model: two calls after a minute don't mean four hours for 500."""
     stream = Terminal()
@@ -99,36 +70,6 @@ def test_the_time_that_the_first_responses_took_is_not_that_of_the_others(clock:
         "42 of 500 calls · 2.0/s · 4 min left · 200 tokens/s",
         "500 calls · 2.8/s · 278 tokens/s",
     ]
-
-
-def test_a_total_that_runs_away_is_none(clock: Clock) -> None:
-    """Where answers lead to more calls, nobody knows how many there will be."""
-    shown = Progress(stream=io.StringIO())
-    clock.now += 2
-    shown.update(JobTally(None, asked=4, distinct=4, done=2), 2)
-    assert shown.line(JobTally(None, asked=4, distinct=4, done=3), 1, 3.0).startswith("3 of 4 calls · 1.0/s · 1 s left")
-    tally = JobTally(None, asked=8, distinct=8, done=5)
-    shown.update(tally, 3)
-    assert shown.line(tally, 3, 5.0) == "5 calls so far · 1.0/s · 0 from the store · 0 failed"
-    assert shown.line(tally, 0, 5.0).startswith("5 calls · ")
-    shown.asking("another")
-    assert shown.line(tally, 3, 5.0).startswith("another: 5 of 8 calls")
-
-
-def test_a_file_gets_a_line_now_and_then_and_no_carriage_returns(clock: Clock) -> None:
-    stream = io.StringIO()
-    shown = Progress(None, stream)
-    tally = JobTally(None, asked=100, distinct=100)
-    for _ in range(100):
-        clock.now += 1.0
-        tally.done += 1
-        shown.update(tally, 100 - tally.done)
-    shown.done(tally)
-    lines = stream.getvalue().splitlines()
-    assert "\r" not in stream.getvalue()
-    assert len(lines) == 100 // LOG_INTERVAL + 1
-    assert lines[0].startswith("30 of 100 calls · 1.0/s · 70 s left")
-    assert lines[-1].startswith("100 calls")
 
 
 def test_work_that_asks_nobody(clock: Clock) -> None:

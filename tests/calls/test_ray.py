@@ -25,8 +25,6 @@ from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
 from tests.evaluation.samples import TOML, Models, said, workspace
-from tests.llm import vllm_fake
-from tests.llm.local import tiny
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -38,17 +36,11 @@ NODE: dict[str, Any] = {"num_cpus": 2, "object_store_memory": 80 * 1024 * 1024}
 
 
 @pytest.fixture(scope="module")
-def engines(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what stands in for vLLM."""
-    return vllm_fake.install(tmp_path_factory.mktemp("engines"))
-
-
-@pytest.fixture(scope="module")
-def cluster(engines: Path) -> Iterator[Any]:
+def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        found_by = [ROOT / "src", ROOT, engines, os.environ.get("PYTHONPATH", "")]
+        found_by = [ROOT / "src", ROOT, os.environ.get("PYTHONPATH", "")]
         patch.setenv("PYTHONPATH", os.pathsep.join(map(str, found_by)))
         patch.setenv("RAY_health_check_period_ms", "500")
         patch.setenv("RAY_health_check_failure_threshold", "4")
@@ -125,20 +117,6 @@ def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayE
     with Store(tmp_path / "calls.sqlite") as store:
         ((kept,),) = store.query("SELECT count(*) FROM answers")
     assert kept == CALLS
-
-
-@pytest.mark.torch
-def test_vllm_runs_in_the_actors(tmp_path: Path, cluster: Any, engines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("transformers")
-    folder = tiny.saved(tmp_path / "model")
-    monkeypatch.syspath_prepend(engines)
-    asked = questions()[:6]
-    executor = RayExecutor(RaySettings(cluster.address, actors=1, deadline=120, patience=300))
-    with use_executor(executor), Job(llm(f"vllm:{folder}"), tmp_path / "calls.sqlite") as job:
-        found = probabilities(list(job.run(asked)))
-    executor.close()
-    with Job(llm(f"hf:{folder}")) as local:
-        assert found == pytest.approx(probabilities(list(local.run(asked))), abs=1e-4)
 
 
 def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExecutor) -> None:

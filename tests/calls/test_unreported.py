@@ -9,15 +9,13 @@ from click.testing import CliRunner
 
 pytest.importorskip("h11")
 
-from ragworth.calls.budget import JobLimits, JobTally, Price, TokenEstimate, unreported_tokens
+from ragworth.calls.budget import JobLimits, Price, TokenEstimate, unreported_tokens
 from ragworth.calls.job import Job
-from ragworth.calls.progress import Progress
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
 from ragworth.llm.scripted import Scripted
-from ragworth.report.page.costs import TotalCost, stage_table, total_cost
 from tests.llm.openai.endpoint import Endpoint, edited
 
 IMPOSSIBLE = {"prompt_tokens": 10**30, "completion_tokens": -1}
@@ -72,22 +70,3 @@ class _Far(Scripted):
 
     def count(self, prompt: Prompt) -> None:  # type: ignore[override]
         return None
-
-
-def test_estimated_costs_say_so() -> None:
-    tally = JobTally(Price(1000.0, 0.0), done=1, prompt_tokens=100)
-    assert Progress().line(tally, 0, 1.0).endswith("cost 0.1")
-    tally.estimated = 1
-    assert Progress().line(tally, 0, 1.0).endswith("cost 0.1 (estimated)")
-    stage = {"name": "answer", "calls": 10, "prompt_tokens": 100, "new_tokens": 5, "cost": 0.1, "estimated": 3}
-    cost = total_cost({"stages": [stage]})
-    assert cost is not None
-    assert cost.words() == (
-        "10 calls of the model, 100 tokens read, 5 written (estimated for 3 of the calls: the endpoint did not "
-        "report them), 0.1 in the currency of the price given (estimated)."
-    )
-    table = stage_table({"stages": [stage]})
-    assert table is not None
-    assert table["cost"].to_list() == ["0.1 (estimated)"]
-    assert "estimated" not in cost._replace(estimated=0).words()
-    assert TotalCost(None, None, None, None, None, None, 3).words() == "cost unknown (no price set)."

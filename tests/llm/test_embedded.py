@@ -15,9 +15,7 @@ from ragworth.conversations import turns_of
 from ragworth.errors import ModelError
 from ragworth.generation.rewriter import QueryRewriter
 from ragworth.llm import embedded
-from ragworth.llm.adapter_folder import adapter_model_spec
 from ragworth.llm.fingerprint import sha256
-from ragworth.llm.local.adapter import Adapter
 from ragworth.prompts import load_prompt
 from ragworth.tasks.contract import run_task
 
@@ -32,12 +30,6 @@ def test_the_reader_and_the_base_are_two_models() -> None:
     assert reader.revision == f"{base.revision}+{embedded.READER_ADAPTER.digest}"
     assert base.declining is None
     assert reader.declining == float(embedded.READER_ADAPTER.about["temperature"])
-
-
-def test_there_is_no_other() -> None:
-    with pytest.raises(ModelError, match="unknown embedded model 'large'") as error:
-        ragworth.llm("embedded:large")
-    assert error.value.expected == "embedded, embedded:rewriter, embedded:base, or embedded: and an adapter's folder"
 
 
 def test_the_rewriter_rewrites_and_only_the_reader_needs_it() -> None:
@@ -74,16 +66,6 @@ def test_the_rewriter_is_no_reader() -> None:
             ask()
 
 
-def test_a_folder_with_the_name_of_a_model_is_no_surprise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rewriter").mkdir()
-    (tmp_path / "rewriter" / "adapter_config.json").write_text('{"base_model_name_or_path": "embedded:base"}')
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ModelError, match="also an adapter in this folder") as error:
-        ragworth.llm("embedded:rewriter")
-    assert "embedded:./rewriter" in str(error.value)
-    assert adapter_model_spec("rewriter") == "embedded:./rewriter"
-
-
 def test_the_files_are_the_ones_that_were_measured() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -104,19 +86,6 @@ def test_other_weights_are_unknown(spec: str, tmp_path: Path, monkeypatch: pytes
         card = ragworth.llm(spec).card
     assert card.name == "unknown" and str(other) in card.notes[0]
     assert model_digest(card) != model_digest(right)
-
-
-def test_another_adapter_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = ragworth.llm().card
-    other = tmp_path / embedded.ADAPTER_FILE.name
-    content = bytearray(embedded.ADAPTER_FILE.read_bytes())
-    content[len(content) // 2] ^= 1  # the reader's; the rewriter comes last
-    other.write_bytes(content)
-    monkeypatch.setitem(embedded.SHIPPED, "", embedded.SHIPPED[""]._replace(adapter=Adapter(other, "reader")))
-    with pytest.warns(UserWarning, match="not the expected ones"):
-        card = ragworth.llm().card
-    assert card.name == "unknown" and model_digest(card) != model_digest(right)
-    assert ragworth.llm("embedded:base").card.name == "SmolLM2-135M-Instruct"
 
 
 def test_a_large_file_that_was_replaced_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

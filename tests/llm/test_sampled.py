@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ragworth.calls.serialization import model_digest
-from ragworth.errors import ModelError
-from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
 from ragworth.llm.sampled import SampledModel, wilson_interval
 from ragworth.llm.scripted import Scripted
-from tests.conftest import Save
 
 PROMPT = Prompt.chat("Is it so?")
 
@@ -106,19 +103,6 @@ def test_it_can_choose_and_is_another_model() -> None:
     assert all("choose" in card.abilities for card in cards)
     assert len({model_digest(card) for card in (*cards, inner.card)}) == 5
     assert cards[0].name == inner.card.name
-
-
-def test_by_its_written_form(save: Save) -> None:
-    path = save("a.json", '{"*": "no no"}')
-    model = llm(f"sampled:scripted:{path}", samples=4, batch=8)
-    assert isinstance(model, SampledModel)
-    (found,) = model.choose([Choose(PROMPT, ("yes", "no"))])
-    assert isinstance(found, Chosen)
-    assert found.probabilities == (0.0, 1.0)
-    with pytest.raises(ModelError, match="the model to sample is missing"):
-        llm("sampled:")
-    with pytest.raises(ModelError, match="has no option devise"):
-        llm(f"sampled:scripted:{path}", devise="cuda")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from ragworth.llm.contract import (
     Prompt,
     Request,
     Score,
-    Scored,
     Trace,
 )
 from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
@@ -47,29 +46,9 @@ def test_texts() -> None:
     assert whole.outputs[0] == ("I am fine today", "stop", None)
 
 
-def test_log_probabilities() -> None:
-    (found,) = Scripted(lambda _: -2, entropy=0.25).score([Score(HI, "just so")])
-    assert isinstance(found, Scored)
-    assert found.trace == Trace(("just", "so"), (-2.0, -2.0), (0.25, 0.25))
-
-
-def test_labels() -> None:
-    (found,) = Scripted({"*": {"yes": 0.5}}).choose([Choose(HI, ("no", "yes"))])
-    assert isinstance(found, Chosen)
-    assert found.probabilities == found.low == found.high == (0.0, 0.5)
-    assert found.mass == 0.5
-
-
 def test_what_nobody_scripted_is_a_failure() -> None:
     (found,) = Scripted({"else": "text"}).generate([Generate(HI)])
     assert found == Failure("not-scripted", "nothing is scripted for 'Hi there'", retry=False)
-
-
-def test_scripted_failures() -> None:
-    why = Failure("refused", "no", retry=False)
-    model = Scripted({"*": why})
-    assert model.generate([Generate(HI)]) == model.choose(asked(1)) == model.score([Score(HI, "a")]) == [why]
-    assert model.calls == 3
 
 
 WRONG: dict[str, tuple[ScriptedReply, Request]] = {
@@ -126,13 +105,6 @@ def test_a_script_out_of_a_file(save: Save) -> None:
     (found,) = model.generate([Generate(HI, max_tokens=2)])
     assert isinstance(found, Generated)
     assert found.outputs[0].text == "fine"
-
-
-def test_another_script_is_another_model_and_the_same_one_is_not(save: Save) -> None:
-    texts = ['{"*": "x", "b": 1}', '{ "b": 1, "*": "x" }', '{"*": "y", "b": 1}']
-    one, same, other = (llm(f"scripted:{save('a.json', text)}").card.identity for text in texts)
-    assert one == same
-    assert one != other
 
 
 @pytest.mark.parametrize("text", ["", "[]", '"text"', '{"a": null}', '{"a": [1]}', "{", b"\xff"], ids=repr)

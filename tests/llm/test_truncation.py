@@ -96,17 +96,3 @@ def test_short_passages_stay_whole() -> None:
     assert fitted.messages[0].content == "Rules | one two | a b c | Question"
     assert texts(fitted) == ["one two", "a b c"]
     assert lost == len(" d e f")
-
-
-def test_text_without_blanks_is_cut_too() -> None:
-    chinese = "北京是中华人民共和国的首都" * 20
-    prompt = made([[("Rules | ", False), (chinese, True), (" | ", False), ("short and sweet", True)]])
-
-    def signs(one: Prompt) -> int:
-        return sum(len(message.content) for message in one.messages)
-
-    found = fit_prompt(prompt, 100, signs)
-    assert found is not None
-    first, second = texts(found[0])
-    assert second == "short and sweet"
-    assert len(first) > 50

@@ -151,23 +151,3 @@ def test_keys_are_its_own(folder: Path) -> None:
     assert card.backend == "vllm"
     assert card.identity != opened("hf", folder).card.identity
     assert card.context_length == 511
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"dtype": "int4"}, "dtype is 'int4'"),
-        ({"gpus": 0}, "gpus is 0"),
-        ({"memory": 1.5}, "memory is 1.5"),
-        ({"context_length": 513}, "at most 512"),
-    ],
-)
-def test_settings_that_cannot_be(options: dict[str, Any], expected: str, folder: Path) -> None:
-    with pytest.raises(ModelError, match=expected):
-        opened("vllm", folder, **options)
-
-
-def test_an_engine_that_is_not_installed(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "engines" / "vllm.py").unlink()
-    with pytest.raises(ModelError, match="the package vllm is not installed"):
-        opened("vllm", folder)

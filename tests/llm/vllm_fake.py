@@ -1,6 +1,6 @@
 """vLLM in miniature: its Python interface as documented, computed by the transformers library.
 
-Tests put a module of this name on the path (`install`), also for the actors of a Ray cluster.
+Tests put a module of this name on the path (`install`).
 """
 
 from __future__ import annotations

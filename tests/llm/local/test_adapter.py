@@ -71,15 +71,6 @@ def test_damaged_and_hostile_files_are_refused(tmp_path: Path, content: bytes) -
     assert error.value.file == str(path)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="it cannot be read: No such file"):
-        read_safetensors(tmp_path / "none")
-    with pytest.raises(ModelError, match="it cannot be read"):
-        read_safetensors(tmp_path)
-    with pytest.raises(ModelError, match="it cannot be read: No such file"):
-        Adapter(tmp_path / "none").digest  # noqa: B018
-
-
 def test_differences_are_the_products_of_the_pairs(tmp_path: Path) -> None:
     down, up = np.array([[1, 2, 3]], np.float16), np.array([[0.5], [-2]], np.float16)
     adapter = Adapter(write(tmp_path / "x", {"m.q.up": up, "m.q.down": down}, {"temperature": "1.5"}))

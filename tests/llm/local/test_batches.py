@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,11 +72,3 @@ def test_a_batch_that_is_too_much_is_tried_in_halves(lengths: list[int], most: i
     assert len(refused) <= 4
     assert refused == sorted(set(refused), reverse=True)
     assert budget.rows <= 16
-
-
-def test_a_single_row_that_is_too_much_is_an_error() -> None:
-    def work(start: int, end: int) -> None:
-        raise MemoryError("no room for one")
-
-    with pytest.raises(MemoryError, match="no room for one"):
-        BatchBudget(1000, 8).batches([10] * 5, work)

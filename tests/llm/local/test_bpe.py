@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 pytest.importorskip("tokenizers")
 pytest.importorskip("gguf")
 
-from ragworth.errors import ModelError
 from ragworth.llm.local.bpe import BpeTokenizer, Vocabulary, build_tokenizer
 from tests.llm.local import made_gguf
 
@@ -75,12 +74,6 @@ def test_it_is_the_tokenizer_that_transformers_makes_of_the_file(tmp_path: Path)
             assert ours.encode([text], whole=True)[0] == theirs(text)["input_ids"], text
 
 
-def test_merges_are_applied_in_their_order() -> None:
-    built = made("gpt-2")
-    (ids,) = built.encode(["the 123 and the"], whole=False)
-    assert [built.inner.id_to_token(n) for n in ids] == ["the", "Ġ", "123", "Ġ", "and", "Ġthe"]
-
-
 def test_ways_of_splitting_differ_in_digits_and_lines() -> None:
     text = " 12345's\n\n x"
     assert pieces("gpt-2", text) == [" 12345", "'s", "\n\n", " x"]
@@ -93,14 +86,3 @@ def test_a_bos_goes_in_front_of_a_whole_text_only() -> None:
     built = made("gpt-2", bos=1)
     (whole,), (part,) = built.encode(["the"], whole=True), built.encode(["the"], whole=False)
     assert whole == [1, *part]
-
-
-def test_an_unknown_way_of_splitting_is_refused() -> None:
-    with pytest.raises(ModelError, match="unknown pre-tokenizer 'tekken'"):
-        made("tekken")
-
-
-def test_a_vocabulary_that_lacks_a_merged_token_is_refused() -> None:
-    tokens, types = made_gguf.vocabulary()
-    with pytest.raises(ModelError, match="vocabulary cannot be used"):
-        build_tokenizer(Vocabulary(tokens, types, ["x y"], "gpt-2", None))

@@ -35,25 +35,9 @@ def products(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return sizes
 
 
-def linear(inputs: int, outputs: int, bias: bool = False) -> Any:
-    torch.manual_seed(inputs + outputs)
-    return torch.nn.Linear(inputs, outputs, bias=bias)
-
-
 def calm() -> Any:
     """A model whose small weights make it less sensitive to rounding."""
     return tiny.llama(initializer_range=0.1)
-
-
-def test_a_layer_is_close_to_the_one_it_replaces() -> None:
-    layer = linear(64, 48, bias=True)
-    x = torch.randn(2, 5, 64) * torch.tensor([0.01, 1.0, 100.0, 1.0, 1.0])[None, :, None]
-    with torch.inference_mode():
-        found, right = float8.Float8Linear(layer)(x), layer(x)
-    assert found.shape == right.shape
-    error = (found - right).norm(dim=-1) / right.norm(dim=-1)
-    assert float(error.max()) < 0.06
-    assert float(error.max()) > 0
 
 
 def test_queries_keys_and_values_are_one_product(products: list[tuple[int, int]]) -> None:

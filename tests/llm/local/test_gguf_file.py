@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -94,14 +91,6 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path, content: bytes) -> No
         gguf_file.read_gguf(path)
 
 
-def test_a_file_cut_short_is_refused(file: Path) -> None:
-    whole = file.read_bytes()
-    for part in (0.02, 0.3, 0.9):
-        file.write_bytes(whole[: int(len(whole) * part)])
-        with pytest.raises(ModelError, match=r"cannot be read as a GGUF file|header is damaged"):
-            gguf_file.read_gguf(file)
-
-
 def test_a_model_is_built_once_and_then_found(cache: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = onnx_model.load(file)
     (folder,) = (cache / "models").iterdir()
@@ -138,20 +127,6 @@ def test_a_damaged_model_is_built_again(cache: Path, file: Path, name: str) -> N
     assert [f.name for f in (cache / "models").iterdir()] == [folder.name]
 
 
-def test_a_model_whose_numbers_were_changed_on_purpose_is_built_again(cache: Path, file: Path) -> None:
-    """Such that size and CRC-32 are what they were: only SHA-256 tells."""
-    before = asked(onnx_model.load(file))
-    (folder,) = (cache / "models").iterdir()
-    data, kept = folder / "model.bin", json.loads((folder / "facts.json").read_text())
-    content = bytearray(data.read_bytes())
-    content[:1000] = content[:1000][::-1]
-    data.write_bytes(content)
-    kept["files"]["model.bin"][1] = zlib.crc32(content)
-    (folder / "facts.json").write_text(json.dumps(kept))
-    assert asked(onnx_model.load(file)) == before
-    assert data.read_bytes() != content
-
-
 def adapter(path: Path, name: str = "model.layers.0.mlp.up_proj", *, outputs: int = made_gguf.INNER) -> Adapter:
     """An adapter that adds 0.05 to every number of a matrix."""
     down, up = np.full((2, made_gguf.HIDDEN), 0.25, np.float16), np.full((outputs, 2), 0.1, np.float16)
@@ -169,32 +144,6 @@ def test_an_adapter_is_merged_and_kept_apart(cache: Path, file: Path, tmp_path: 
         onnx_model.load(file, adapter=adapter(tmp_path / "odd.safetensors", "model.nonsense"))
     with pytest.raises(ModelError, match=r"by a matrix of \(3, 64\)"):
         onnx_model.load(file, adapter=adapter(tmp_path / "small.safetensors", outputs=3))
-
-
-def test_a_cache_that_cannot_be_written_to_costs_time_only(file: Path, cache: Path) -> None:
-    cache.write_text("a file where a folder should be")
-    opened = onnx_model.load(file)
-    assert len(asked(opened)) == 20
-    assert "built for this process only" in opened.facts.notes[0]
-
-
-@pytest.mark.slow
-def test_processes_that_build_at_once_do_not_disturb_each_other(cache: Path, file: Path) -> None:
-    code = (
-        "import json, sys\nfrom pathlib import Path\nfrom ragworth.llm.local.onnx_model import load\n"
-        "from ragworth.llm.local.runtime import TokenRow\n"
-        "opened = load(Path(sys.argv[1]), threads=1)\n"
-        "row = TokenRow([5, 6, 7, 8], 3, [list(range(20))])\n"
-        "sys.stdout.write(json.dumps(opened.runtime.read([row])[0].logprobs[0]))\n"
-    )
-    running = [
-        subprocess.Popen([sys.executable, "-c", code, str(file)], stdout=subprocess.PIPE, env=dict(os.environ))
-        for _ in range(3)
-    ]
-    answers = [json.loads(process.communicate()[0]) for process in running]
-    assert [process.returncode for process in running] == [0, 0, 0]
-    assert answers[0] == answers[1] == answers[2] == asked(onnx_model.load(file))
-    assert len(list((cache / "models").iterdir())) == 1
 
 
 def test_loading_what_is_built_needs_neither_torch_nor_onnx(cache: Path, file: Path) -> None:

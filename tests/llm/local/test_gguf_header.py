@@ -31,17 +31,13 @@ def field(name: bytes, kind: int, value: bytes) -> bytes:
     ("content", "words"),
     [
         (HEAD + struct.pack("<QQ", HUGE, 0), "tensors, more than fit"),
-        (HEAD + struct.pack("<QQ", 0, HUGE), "fields, more than fit"),
         (field(b"a", 9, struct.pack("<IQ", 4, HUGE)), "values of 'a', more than fit"),
-        (field(b"a", 9, struct.pack("<IQ", 8, HUGE)), "values of 'a', more than fit"),
         (field(b"a", 8, struct.pack("<Q", HUGE)), "'a' has 1,152,921,504,606,846,976 bytes"),
-        (field(b"a", 99, bytes(8)), "a value of type 99 in 'a'"),
         (field(b"a", 9, struct.pack("<IQ", 9, 1) * 9), "a value of type 9 in 'a'"),
         (HEAD + struct.pack("<QQ", 0, 1) + struct.pack("<Q", HUGE) + bytes(20), "the name of a field"),
         (HEAD + struct.pack("<QQ", 1, 0) + text(b"t") + struct.pack("<I", 1 << 30) + bytes(64), "dimensions"),
         (HEAD + struct.pack("<QQ", 1, 0) + text(b"t") + struct.pack("<IQQIQ", 2, HUGE, HUGE, 0, 0), "larger than"),
         (b"GGUF" + struct.pack("<I", 77) + bytes(64), "version 77"),
-        (b"", "empty"),
         (HEAD, "too early"),
     ],
 )
@@ -57,12 +53,9 @@ def test_a_header_that_announces_too_much_is_refused(tmp_path: Path, content: by
     ("fields", "words"),
     [
         ({"llama.context_length": 1 << 31}, "llama.context_length is '2147483648'"),
-        ({"llama.attention.head_count": 0}, "llama.attention.head_count is '0'"),
         ({"llama.attention.head_count_kv": 4096}, "head_count_kv is '4096'"),
         ({"llama.block_count": 700}, "it lacks weights: blk.2.attn_norm.weight"),
-        ({"llama.feed_forward_length": "wide"}, "feed_forward_length is 'wide'"),
         ({"tokenizer.ggml.bos_token_id": 1 << 20}, "contradict"),
-        ({"llama.rope.freq_base": "fast"}, "contradict"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(tmp_path: Path, fields: dict[str, Any], words: str) -> None:

@@ -140,15 +140,6 @@ def test_integers_are_close_to_floats(floats: OnnxRuntime, integers: OnnxRuntime
         assert np.abs(exact - packed).max() < 0.5
 
 
-def test_weights_without_a_sign_give_the_same(
-    tmp_path: Path, contents: gguf_file.GgufContents, integers: OnnxRuntime, signed: bool
-) -> None:
-    if not signed:
-        pytest.skip("this processor doesn't multiply bytes exactly")
-    rows = [whole(row) for row in ROWS]
-    same(logs(runtime(tmp_path, contents, IntegerArithmetic(signed=False)).read(rows)), logs(integers.read(rows)))
-
-
 def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -> None:
     prefix = either.prefix(PREFIX)
     together = logs(either.read([whole(row) for row in ROWS], prefix))
@@ -205,15 +196,6 @@ def test_a_long_text_is_read_in_pieces(either: OnnxRuntime) -> None:
     same(logs(either.read([whole(long[:501], 500), whole(long[:7])]))[:1], [found[:1]])
 
 
-def test_only_what_is_wanted_is_given(either: OnnxRuntime) -> None:
-    (everything,) = logs(either.read([whole(ROWS[1])]))
-    (read,) = either.read([TokenRow(ROWS[1], 40, [[7], [], [3, 270, 3]])])
-    assert [len(line) for line in read.logprobs] == [1, 0, 3]
-    assert len(read.entropies) == 3
-    np.testing.assert_allclose(read.logprobs[2], everything[42, [3, 270, 3]], atol=1e-5)
-    assert either.read([]) == []
-
-
 def test_decoding_step_by_step_equals_reading(either: OnnxRuntime) -> None:
     """Rows of different lengths, dropped at different times, for longer than memory was set aside at first."""
     prefix = either.prefix(PREFIX)
@@ -250,23 +232,6 @@ def test_what_is_decoded_does_not_depend_on_company(either: OnnxRuntime) -> None
     together = written(ROWS)
     assert [written([row])[0] for row in ROWS] == together
     assert written(ROWS[::-1])[::-1] == together
-
-
-def test_tokens_are_drawn_from_the_distribution(floats: OnnxRuntime) -> None:
-    (read,) = floats.read([whole(ROWS[1], len(ROWS[1]) - 1)])
-    shares = np.exp(np.array(read.logprobs[0]) / 0.7)
-    shares /= shares.sum()
-    order = np.argsort(-shares, kind="stable")
-    decoding = floats.decode([ROWS[1]])
-    for uniform in (0.0, 0.2, 0.5, 0.9, 0.999999):
-        expected = order[np.searchsorted(np.cumsum(shares[order]), uniform, side="right")]
-        picked = decoding.pick([SamplingDraw(0.7, 1.0, uniform)])
-        assert picked.ids == [expected]
-        # What is said of it is the untouched distribution's.
-        assert math.isclose(picked.logprobs[0], read.logprobs[0][expected], abs_tol=1e-6)
-        assert math.isclose(picked.entropies[0], read.entropies[0], abs_tol=1e-6)
-    assert decoding.pick([SamplingDraw(0.7, 1e-6, 0.999)]).ids == [order[0]]
-    assert decoding.pick([GREEDY]).ids == [order[0]]
 
 
 def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.GgufContents) -> None:

@@ -235,14 +235,6 @@ def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
     gc.collect()
 
 
-def test_the_remedy_says_why_openais_key_was_not_sent(server: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(OPENAI_VARIABLE, KEY)
-    model = open_model(f"toy@{server.url}", retries=0)
-    with pytest.raises(ModelError, match="OPENAI_API_KEY goes to OpenAI only"):
-        model.card  # noqa: B018
-    model.close()
-
-
 def test_an_address_that_is_not_encrypted_is_a_warning_before_the_first_call() -> None:
     with pytest.warns(UserWarning, match=r"texts and the API key go to llm\.example unencrypted"):
         open_model("toy@http://llm.example:8000")

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from ragworth.llm.contract import Generate, Generated, Prompt
 from ragworth.llm.openai.errors import EndpointError, parse_reply
-from ragworth.llm.openai.model import open_model
 from ragworth.llm.openai.protocol import read_choices, read_counts
-from tests.llm.openai.endpoint import Act, Endpoint
 
 DONE = "data: [DONE]\n\n"
 
@@ -40,18 +37,6 @@ def test_a_chat_in_events() -> None:
     assert read_counts(value) == (3, 2)
 
 
-def test_several_outputs_are_put_in_order() -> None:
-    value = parse_reply(stream(*(delta(str(n), "stop", index=n) for n in (2, 10, 0, 1))), str)
-    assert [found.text for found in read_choices(value)] == ["0", "1", "2", "10"]
-
-
-def test_a_plain_text_in_events() -> None:
-    old = {"tokens": [" a"], "token_logprobs": [-1.0], "top_logprobs": [None]}
-    parts = [{"choices": [{"text": " a", "logprobs": old, "finish_reason": end}]} for end in (None, "length")]
-    (found,) = read_choices(parse_reply(stream(*parts), str))
-    assert (found.text, found.finish, len(found.steps or ())) == (" a a", "length", 2)
-
-
 @pytest.mark.parametrize(
     ("text", "reason", "detail"),
     [
@@ -69,13 +54,3 @@ def test_broken_streams(text: str, reason: str, detail: str) -> None:
         parse_reply(text, str)
     assert caught.value.failure.reason == reason
     assert detail in caught.value.failure.detail
-
-
-def test_an_endpoint_that_always_streams() -> None:
-    events = stream(delta("Yes"), delta(None, "stop")) + DONE
-    with Endpoint(lambda seen: Act(body=events.encode())) as server:
-        model = open_model(f"toy@{server.url}", extra_body={"stream": True})
-        (found,) = model.generate([Generate(Prompt.chat("Is it?"), max_tokens=5)])
-        assert isinstance(found, Generated) and found.outputs[0][:2] == ("Yes", "stop")
-        assert server.asked()[-1].body["stream"] is True
-        model.close()

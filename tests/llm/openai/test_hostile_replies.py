@@ -18,7 +18,7 @@ from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.http import EndpointChannel
 from ragworth.llm.openai.model import OpenAIModel, open_model
 from ragworth.llm.openai.rate_limit import RateLimits
-from tests.llm.openai.endpoint import DRIP, Act, Endpoint, status
+from tests.llm.openai.endpoint import DRIP, Act, Endpoint
 
 ASK = Generate(Prompt.chat("hello"), max_tokens=2)
 GOOD_BODY = json.dumps({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).encode()
@@ -106,16 +106,6 @@ def test_an_answer_much_longer_than_asked_for_is_cut(server: Endpoint, model: Op
     assert len(output.text) == ASK.max_tokens * MAX_CHARACTERS
 
 
-def test_two_headers_are_two_layers(server: Endpoint, model: OpenAIModel) -> None:
-    body = packed(packed(GOOD_BODY))
-    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(
-        body
-    )
-    found = ask(server, model, Act(raw=head + body))
-    assert isinstance(found, Failure)
-    assert found.reason == "malformed"
-
-
 def raw(*headers: bytes, body: bytes = GOOD_BODY, start: bytes = b"HTTP/1.1 200 OK") -> Act:
     return Act(raw=b"\r\n".join([start, *headers, b"", body]))
 
@@ -125,17 +115,14 @@ def raw(*headers: bytes, body: bytes = GOOD_BODY, start: bytes = b"HTTP/1.1 200 
     [
         raw(b"X: " + b"x" * 300_000, b"Content-Length: 9"),
         raw(*[b"X: y"] * 60_000, b"Content-Length: 9"),
-        raw(b"Content-Length: 7"),
         raw(b"Content-Length: 99999"),
         raw(b"Content-Length: -1"),
-        raw(b"Content-Length: many"),
         raw(b"Content-Length: " + b"9" * 5000),
         raw(b"Content-Length: 5", b"Content-Length: 6"),
         raw(b"Transfer-Encoding: chunked"),
         raw(b"Transfer-Encoding: chunked", body=b"f" * 5000 + b"\r\n"),
         raw(b"Transfer-Encoding: chunked", body=b"5\r\nhello\r\n0\r\n" + b"T: x\r\n" * 60_000),
         raw(b"Content-Length: 3", start=b"HTTP/1.1 99999999999999999999 OK"),
-        raw(b"Content-Length: 3", start=b"HTTP/9.9 200 OK"),
         raw(b"Upgrade: x", start=b"HTTP/1.1 101 Switching", body=b""),
         raw(b"Content-Encoding: gzip", b"Content-Length: 0", body=b""),
         Act(raw=b"\x00\xff" * 1000),
@@ -199,10 +186,3 @@ def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> Non
     finally:
         ready.set()
         channel.close()
-
-
-def test_a_long_error_is_cut(server: Endpoint, model: OpenAIModel) -> None:
-    found = ask(server, model, status(400, "é" * (3 << 20)))
-    assert isinstance(found, Failure)
-    assert found.reason == "refused"
-    assert len(found.detail) <= 300

@@ -13,14 +13,11 @@ import pytest
 from ragworth.llm.contract import (
     Choose,
     Chosen,
-    Failure,
     Generate,
     Generated,
     Prompt,
-    PromptMessage,
     Score,
     Scored,
-    Span,
 )
 from ragworth.llm.embedded import weights_file
 from ragworth.llm.openai.model import OpenAIModel, open_model
@@ -78,13 +75,6 @@ def template(url: str) -> str:
     return str(native(url, "/apply-template", {"messages": messages})["prompt"])
 
 
-def test_the_card(model: OpenAIModel) -> None:
-    card = model.card
-    assert card.abilities == {"generate", "logprobs", "score", "choose", "schema"}
-    assert (card.context_length, card.quantisation) == (CONTEXT, "Q4_1")
-    assert len(card.template) == 16
-
-
 def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: OpenAIModel, url: str) -> None:
     reply = model.generate([Generate(CHAT, max_tokens=1)])[0]
     assert isinstance(reply, Generated)
@@ -133,15 +123,3 @@ def test_labels_are_exact_however_rare(model: OpenAIModel, url: str) -> None:
     assert isinstance(found[1], Chosen)
     assert found[1].probabilities[:2] == pytest.approx(first[:2], rel=0.05), "Yes and No are single tokens"
     assert found[1].probabilities[2] <= found[0].probabilities[2] * 1.05
-
-
-def test_a_prompt_that_is_too_long_is_cut_in_its_passages(model: OpenAIModel) -> None:
-    passage = "grass is green " * 120
-    prompt = Prompt((PromptMessage("user", f"Read: {passage}. Yes?"),), (Span(0, 6, 6 + len(passage)),))
-    found = model.generate([Generate(prompt, max_tokens=2)])[0]
-    assert isinstance(found, Generated)
-    assert found.usage.cut > 0
-    assert CONTEXT - 10 <= found.usage.prompt_tokens + 2 <= CONTEXT
-    whole = model.generate([Generate(Prompt.chat(passage), max_tokens=2)])[0]
-    assert isinstance(whole, Failure)
-    assert (whole.reason, whole.retry) == ("too-long", False)

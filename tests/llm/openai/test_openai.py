@@ -24,7 +24,7 @@ from ragworth.llm.contract import (
 from ragworth.llm.openai.model import OpenAIModel, open_model
 from ragworth.llm.sampled import SampledModel
 from tests.llm.openai import endpoint_toy as toy
-from tests.llm.openai.endpoint import Endpoint, edited, status
+from tests.llm.openai.endpoint import Endpoint, edited
 
 CHAT = Prompt.chat("Is it so?", system="Be brief.")
 CHAT_IDS = toy.encode("<|system|>Be brief.<|end|><|user|>Is it so?<|end|><|assistant|>", bos=True)
@@ -103,14 +103,6 @@ def test_results_come_in_the_order_of_requests(opened: Opened) -> None:
     assert model.generate([]) == []
 
 
-def test_plain_texts_have_their_own_interface(opened: Opened) -> None:
-    model, server = opened(kind="vllm")
-    found = generated(model.generate([Generate(TEXT, max_tokens=2, stop=("z",), detail="logprobs")])[0])
-    assert found.outputs[0].text == toy.decode(toy.generate(TEXT_IDS, 2).ids).split("z")[0]
-    assert found.outputs[0].finish == "length"
-    assert (server.asked()[-1].path, server.asked()[-1].body["stop"]) == ("/v1/completions", ["z"])
-
-
 def samples(seeds: list[int]) -> list[str]:
     return [toy.decode(toy.generate(CHAT_IDS, 4, 1.0, seed).ids) for seed in seeds]
 
@@ -123,17 +115,6 @@ def test_several_samples_even_where_only_one_comes_at_a_time(opened: Opened, sev
     assert [one.text for one in found.outputs] == samples([7, 8, 9, 10, 11])
     assert len(server.asked()) - before == asked
     assert found.usage[:2] == (asked * len(CHAT_IDS), 20)
-
-
-def test_a_server_that_refuses_several(opened: Opened) -> None:
-    model, server = opened()
-    assert model.card
-    server.script(status(400, "n must be 1"))
-    before = len(server.asked())
-    for _ in range(2):
-        found = generated(model.generate([Generate(CHAT, max_tokens=4, temperature=1.0, n=3)])[0])
-        assert [one.text for one in found.outputs] == samples([0, 1, 2])
-    assert len(server.asked()) == before + 1 + 3 + 3, "it is asked for several once"
 
 
 def test_a_schema(opened: Opened) -> None:
@@ -202,18 +183,6 @@ def test_labels_after_marks_without_reasoning(opened: Opened, marks: list[str]) 
     found = chosen(model.choose([Choose(CHAT, ("Yes", "No"))])[0])
     assert found.probabilities == pytest.approx((0.1, 0.8))
     assert found.usage.new_tokens == 17
-
-
-@pytest.mark.parametrize("blank", [" ", "\n", "▁", "Ġ"])
-def test_labels_after_a_blank(opened: Opened, blank: str) -> None:
-    model, server = opened()
-    assert model.card
-    top = [{"token": f"{blank}{label}", "logprob": math.log(p)} for label, p in (("No", 0.7), ("Yes", 0.2))]
-    step = {"token": top[0]["token"], "logprob": math.log(0.7), "top_logprobs": top}
-    choice = {"message": {"content": " No"}, "finish_reason": "length", "logprobs": {"content": [step]}}
-    server.script(edited(lambda value: value | {"choices": [choice]}))
-    found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]
-    assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))
 
 
 EXACT = [{"kind": "vllm"}, {"kind": "llamacpp"}]

@@ -67,19 +67,6 @@ def test_facts_of_servers_that_tell_them() -> None:
         assert card_of(server, context_length=300).context_length == 300
 
 
-def test_notes_are_plain_words() -> None:
-    with Endpoint() as server:
-        notes = card_of(server).notes
-    assert notes[:3] == (
-        "chats",
-        "shows the 20 likeliest tokens at each position",
-        "can't return the probability of a given text",
-    )
-    assert any("300,000" in note for note in notes)
-    with Endpoint() as server:
-        assert not any("300,000" in note for note in card_of(server, vocabulary=1000).notes)
-
-
 @pytest.mark.parametrize(
     ("listed", "asked", "warns"),
     [
@@ -96,16 +83,6 @@ def test_a_model_that_the_endpoint_does_not_list(listed: tuple[str, ...], asked:
     assert bool(found) == warns
     if warns:
         assert repr(listed[0]) in found[0] and "another one may be answering" in found[0]
-
-
-def test_a_model_that_is_not_there() -> None:
-    with Endpoint() as server:
-        model = open_model(f"tyo@{server.url}")
-        with pytest.raises(ModelError, match="refuses to generate") as caught:
-            model.probe()
-        model.close()
-        assert "one of 'toy'" in str(caught.value)
-        assert "does not exist" in str(caught.value)
 
 
 def test_an_endpoint_that_is_not_there() -> None:

@@ -18,35 +18,6 @@ from ragworth.llm.openai.protocol import RequestFormat, as_text_prompt, read_cho
 PROMPT = Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Hello")), (Span(1, 1, 3),), "v1")
 SCHEMA = '{"type": "object"}'
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(
-                [
-                    *("choices", "message", "content", "text", "logprobs", "top_logprobs", "tokens", "token_logprobs"),
-                    *(
-                        "token",
-                        "logprob",
-                        "usage",
-                        "prompt_tokens",
-                        "error",
-                        "code",
-                        "data",
-                        "id",
-                        "meta",
-                        "finish_reason",
-                    ),
-                ]
-            ),
-            inner,
-            max_size=5,
-        )
-    ),
-    max_leaves=25,
-)
-
 
 def test_a_greedy_chat_has_neither_seed_nor_top_p() -> None:
     fields = request_body("m", Generate(PROMPT, max_tokens=7, stop=("\n",)), RequestFormat(True), seed=3, n=1)
@@ -114,13 +85,6 @@ def test_log_probabilities_in_both_forms_are_the_same() -> None:
     assert new == read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
     assert new is not None
     assert new[0].token == ("Hi", -0.5, None)
-
-
-def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
-    old = {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{"a": -1, "\ufffd": -2}]}
-    steps = read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
-    assert steps is not None
-    assert steps[0].top == ()
 
 
 @pytest.mark.parametrize(
@@ -203,16 +167,7 @@ def test_why_an_output_ended(given: Any, finish: str) -> None:
     assert read_choices(chat(finish_reason=given))[0].finish == finish
 
 
-@given(JSON)
-def test_no_json_does_harm(value: Any) -> None:
-    for read in (read_choices, read_counts, lambda value: read_model_list(value, "m")):
-        try:
-            read(value)
-        except EndpointError as caught:
-            assert caught.failure.reason in ("malformed", "refused", "server-error")
-
-
-@given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()), st.integers(300, 599))
+@given(st.binary(max_size=60), st.integers(300, 599))
 def test_no_text_does_harm(data: bytes, status: int) -> None:
     text = data.decode("utf-8", "replace")
     try:
@@ -252,18 +207,6 @@ def test_what_a_status_means(status: int, words: str, reason: str, retry: bool) 
         failure = error_for_status(status, text, str).failure
         assert (failure.reason, failure.retry) == (reason, retry)
         assert failure.detail == (f"HTTP {status}: {words}" if words else f"HTTP {status}") or status == 302
-
-
-def test_an_error_that_comes_with_success() -> None:
-    with pytest.raises(EndpointError) as caught:
-        parse_reply(json.dumps({"error": {"message": "wait", "code": 429}}), str)
-    assert caught.value.failure.reason == "rate-limited"
-    with pytest.raises(EndpointError) as caught:
-        parse_reply(json.dumps({"choices": [], "error": {"message": "wait", "code": "429"}}), str)
-    assert caught.value.failure.reason == "rate-limited"
-    with pytest.raises(EndpointError) as caught:
-        parse_reply(json.dumps({"error": "oh"}), str)
-    assert caught.value.failure.reason == "server-error"
 
 
 def test_words_of_others_are_made_harmless() -> None:
@@ -340,11 +283,6 @@ def test_distributions_that_are_only_rounded(value: Any) -> None:
     steps = read_choices(value)[0].steps
     assert steps is not None
     assert len(steps) == 1
-
-
-@pytest.mark.parametrize("number", [10**30, 2**63 - 1, 2**63, 10**9 + 1, -1, True, 1.5, "7", None, math.inf, math.nan])
-def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
-    assert read_counts({"usage": {"prompt_tokens": number, "completion_tokens": 10**9}}) == (0, 10**9)
 
 
 def test_half_a_character_is_replaced() -> None:

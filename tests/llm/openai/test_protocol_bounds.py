@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.bounds import build_trace, entropy_bounds, shares_by_text
-from ragworth.llm.openai.protocol import GeneratedToken, TokenLogprob
+from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text
+from ragworth.llm.openai.protocol import TokenLogprob
 from tests.llm.openai import endpoint_toy as toy
 
 
@@ -47,17 +47,6 @@ def test_by_hand() -> None:
 def test_bounds_are_numbers_whatever_is_shown(values: list[float], vocabulary: int) -> None:
     low, high = entropy_bounds(sorted(values, reverse=True), vocabulary)
     assert 0 <= low <= high < math.inf
-
-
-def test_a_trace_of_a_token_that_is_not_among_the_likeliest() -> None:
-    context = toy.encode("One")
-    shown = tuple(TokenLogprob(toy.decode([one]), toy.logprobs(context)[one], one) for one in toy.likeliest(context, 5))
-    rare = toy.likeliest(context, 40)[-1]
-    step = GeneratedToken(TokenLogprob(toy.decode([rare]), toy.logprobs(context)[rare], rare), shown)
-    found = build_trace([step], len(toy.PIECES))
-    assert found.bounds is not None
-    assert found.bounds[0][0] <= toy.entropy(context) <= found.bounds[0][1]
-    assert build_trace([step._replace(top=())], 10).bounds is None
 
 
 LABELS = ("Yes", "No", "Maybe", "zebra", "abc", "Yesterday", "é")

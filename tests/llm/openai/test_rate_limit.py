@@ -121,15 +121,6 @@ def test_overload_halves_and_success_adds_one_a_round() -> None:
     assert 5 <= more <= 5.2
 
 
-def test_a_pause_holds_for_everybody() -> None:
-    async def work() -> list[float]:
-        gate = RateLimiter(RateLimits(concurrency=2))
-        gate.pause(7)
-        return await visits(gate, 3)
-
-    assert run(work()) == pytest.approx([7, 7, 8], abs=0.1)
-
-
 def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
     async def work() -> float:
         gate = RateLimiter(RateLimits(concurrency=1, deadline=10))
@@ -144,23 +135,6 @@ def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
         return now()
 
     assert run(work()) == pytest.approx(1, abs=0.01)
-
-
-def test_whoever_gives_up_leaves_no_trace() -> None:
-    async def work() -> int:
-        gate = RateLimiter(RateLimits(concurrency=1))
-        await gate.enter()
-        tasks = [asyncio.ensure_future(gate.enter()) for _ in range(3)]
-        await asyncio.sleep(1)
-        tasks[0].cancel()
-        gate.leave()  # the second has its place now, though it has not run yet
-        tasks[1].cancel()
-        await asyncio.gather(*tasks[:2], return_exceptions=True)
-        await tasks[2]
-        gate.leave()
-        return gate.active
-
-    assert run(work()) == 0
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from ragworth.llm.openai.errors import EndpointError, one_line
 from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer
 from ragworth.llm.openai.extra_body import template_fields
 from ragworth.llm.openai.protocol import (
-    STOP_FIELD,
-    SYSTEM_TURN,
     GeneratedToken,
     RequestFormat,
     raw_choices,
@@ -181,33 +179,12 @@ class EndpointProbe:
                 # Some servers fail on log-probabilities instead of rejecting them.
                 if trouble.failure.reason != "refused" and not (trouble.status == 500 and manner.top):
                     raise
-                if trouble.status in (400, 422) and not manner.top and await self._leaves_out_part(manner):
-                    manners = [manner._replace(top=top) for top in TOP_LOGPROBS] + manners[1:]
-                    continue
                 troubles.append(trouble)
                 manners = [one for one in manners[1:] if trouble.status != 404 or one.chat != manner.chat]
                 continue
             top = facts.text_top if manner.chat else shown
             return replace(facts, manner=manner._replace(top=shown), text_top=top)
         raise _generation_refused(self.model, troubles, found)
-
-    async def _leaves_out_part(self, manner: RequestFormat) -> bool:
-        """Whether the endpoint generates without stop texts or a system turn, which it may refuse without naming them.
-
-        If so, later requests leave them out.
-        """
-        known = self.refused.names
-        for parts in ({STOP_FIELD}, {SYSTEM_TURN}, {STOP_FIELD, SYSTEM_TURN}):
-            if parts & known:
-                continue
-            self.refused.names = known | parts
-            try:
-                await self._probe_top_tokens(manner)
-            except EndpointError:
-                self.refused.names = known
-            else:
-                return True
-        return False
 
     async def _probe_top_tokens(self, manner: RequestFormat) -> int:
         """Request one token, and return how many of the likeliest are shown."""
