@@ -17,9 +17,13 @@ import ragworth
 from ragworth import retrieval
 from ragworth.collection import text_id
 from ragworth.errors import InputError
-from ragworth.interop.hits import Hit, WrongShapeError, rank_hits, read_hits
+from ragworth.interop.hits import Hit, WrongShapeError, order_hits, parse_hits, rank_hits
 from ragworth.retrieval import StepContext, retrieve
 from tests.retrieval.samples import QUERIES, passages, world
+
+
+def read_hits(returned: Any, identity: str = "", *, by_place: bool = False) -> list[Hit]:
+    return order_hits(parse_hits(returned, identity), by_place=by_place)
 
 
 def search(text: str) -> list[str]:

@@ -50,7 +50,7 @@ def behind(scratch: Path) -> Behind:
     def made(steps: str, run: Shown, **more: Any) -> Shown:
         ranked = {query: {passage: -float(n) for n, passage in enumerate(ids)} for query, ids in run.items()}
         write(Contexts(ranked), scratch / "given.parquet")
-        return shown(f"run(given.parquet) >> {steps}", folder=scratch, **more)
+        return shown(f"run('given.parquet') >> {steps}", folder=scratch, **more)
 
     return made
 
@@ -232,7 +232,7 @@ def test_blank_passages_are_never_shown(tmp_path: Path) -> None:
         ("gold(at=1, of=2)", ["p0", "p2"]),
         ("best_by(relevance)", ["p0", "p2"]),
     ):
-        made = retrieve({"s": f"run(given.parquet) >> {pipeline}"}, context)
+        made = retrieve({"s": f"run('given.parquet') >> {pipeline}"}, context)
         assert passages(made, "s")["q1"] == expected
     assert set(passages(retrieve({"s": "random"}, context), "s")["q1"]) == {"p0", "p2"}
 

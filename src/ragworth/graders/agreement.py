@@ -67,11 +67,6 @@ class GradeAgreement:
     systems: tuple[SystemMeans, ...]
     flips: tuple[RankingFlip, ...]
 
-    @property
-    def changes_ranking(self) -> bool:
-        """Whether the automatic grades put two systems in another order than people do."""
-        return bool(self.flips)
-
 
 def grade_agreement(outcomes_automatic: Outcomes | Data, outcomes_human: Outcomes | Data) -> list[GradeAgreement]:
     """Compare automatic outcomes with people's, aspect by aspect.

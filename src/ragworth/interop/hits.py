@@ -54,13 +54,6 @@ class RankedHits(NamedTuple):
     """1 if the scores rise in the order given, −1 if they fall, 0 if they do both or neither, or don't count."""
 
 
-def read_hits(
-    returned: Any, identity: str = "", *, by_place: bool = False, name: Callable[[str], str] = text_id
-) -> list[Hit]:
-    """Convert a retriever's result for a query, in order; see `parse_hits` and `order_hits`."""
-    return order_hits(parse_hits(returned, identity, name=name), by_place=by_place)
-
-
 def parse_hits(returned: Any, identity: str = "", *, name: Callable[[str], str] = text_id) -> list[Hit]:
     """The hits of a retriever's result, in the order given. All have a score, or none.
 

@@ -35,22 +35,9 @@ CHUNK_ID = re.compile(
     r"(?P<document>.+):(?P<start>[0-9]+)-(?P<end>[0-9]+)(?P<titled>\+title)?(?P<headed>\+header)?(?:@(?P<name>[\w.-]+))?",
     re.S,
 )
-MAX_HEADER = 300
-"""Characters up to which the first row of a table is repeated."""
 BAR = re.compile(r"(?<!\\)\|")
-SPACED_BAR = re.compile(r"(?<!\S)\|(?!\S)")
 RULE = re.compile(r"\|?(?:\s*:?-{3,}:?\s*\|)+(?:\s*:?-{3,}:?\s*)?")
 """The line between the header and the rows of a Markdown table."""
-BRACKETS = re.compile(r"\([^()]*\)|\[[^][]*\]|\{[^{}]*\}")
-MAGNITUDES = re.compile(
-    r"(?:\|\S(?:[^|]*\S)?\|(?: (?=[^\W\d_A-Z]|[^\w\s])[^|\s](?:[^|]*[^|\s])? |[+=<>≤≥≠·×]))+\|\S(?:[^|]*\S)?\|"
-)
-"""Bars around terms, and a sign or a word in lower case between these: "|x| + |y|"."""
-NO_HEADER = re.compile(
-    r"^[$>] |[;{}.!?:,]$|->|\s\W{0,2}=\s"
-    r"|\| (?:None|null|undefined|grep|sort|uniq|head|tail|wc|awk|sed|xargs|less|tee|jq)\b"
-)
-"""In a first line without bars at both ends: of a program, a command or a text, and of no table."""
 
 BLANK_LINE = re.compile(r"\n[^\S\n]*\n\s*")
 BATCH_ROWS = 1 << 12
@@ -91,7 +78,7 @@ class Origin(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """Where the second and later rows of a table begin and end, and its first row."""
+    """Where the rows of a table begin and end, with the line of dashes before them, and its header."""
 
     start: int
     end: int
@@ -99,48 +86,25 @@ class TextTable(NamedTuple):
 
 
 def find_tables(text: str) -> list[TextTable]:
-    """Tables in Markdown, or with " | " between cells: successive lines with bars, equally many in two of them.
+    """Tables in Markdown: a header, a line of dashes with equally many bars, and rows until a line without a bar.
 
     The row before a later line of dashes is the header of another table.
     """
     found: list[TextTable] = []
     if "|" not in text:
         return found
-    at = bars = 0
-    first = above = ""
+    at = 0
+    above = ""
     for line in text.split("\n"):
-        end, row = at + len(line), line.strip()
-        before, bars = bars, _count_bars(row)
-        if bars and RULE.fullmatch(row) and len(BAR.findall(above)) == bars:  # above it is a header, whatever it has
-            before, first = bars, above.strip()
-        inside = bars > 0 and bool(found) and found[-1].end == at - 1
-        if inside and bars == before and RULE.fullmatch(row) and found[-1].start < at - 1 - len(above):
-            found[-1] = found[-1]._replace(end=at - 2 - len(above))
-            inside, first = False, above.strip()
-        if inside:  # a row may lack cells
-            found[-1] = found[-1]._replace(end=end)
-        elif not bars or bars != before:
-            first = row
-        elif len(first) <= MAX_HEADER and (_is_framed(first) or not NO_HEADER.search(first)):
-            found.append(TextTable(at, end, first))
-        at, above = end + 1, line
+        row = line.strip()
+        if RULE.fullmatch(row) and len(BAR.findall(above)) == len(BAR.findall(row)):
+            if found and found[-1].end == at - 1:
+                found[-1] = found[-1]._replace(end=at - 2 - len(above))
+            found.append(TextTable(at, at + len(line), above.strip()))
+        elif found and found[-1].end == at - 1 and "|" in row:
+            found[-1] = found[-1]._replace(end=at + len(line))
+        at, above = at + len(line) + 1, line
     return found
-
-
-def _count_bars(row: str) -> int:
-    """The bars between the cells of a row; 0 if a line is none, as in "P(A | B)", "|x| + |y|", "a || b" and "| one"."""
-    if "|" not in row:
-        return 0
-    if _is_framed(row) or RULE.fullmatch(row):
-        return len(BAR.findall(row))
-    row = BRACKETS.sub("", row)
-    bars = len(BAR.findall(row))
-    cells = bars + 1 - row.startswith("|") - row.endswith("|")
-    return bars if cells > 1 and bars == len(SPACED_BAR.findall(row)) else 0
-
-
-def _is_framed(row: str) -> bool:
-    return len(row) > 1 and row[0] == row[-1] == "|" and not MAGNITUDES.fullmatch(row)
 
 
 def _header_at(tables: Sequence[TextTable], at: int) -> str:
@@ -207,8 +171,8 @@ def chunk(
         tokenizers library. By default, words and punctuation marks.
     name: name of this chunking if a collection contains several; it becomes part of the ids.
 
-    A passage that begins inside a table, in Markdown or with " | " between cells, has the table's first row in front,
-    which doesn't count. A blank document gives no passage, and is counted in a note.
+    A passage that begins inside a Markdown table has the table's header in front, which doesn't count. A blank document
+    gives no passage, and is counted in a note.
     """
     how = _check_options(by, size, overlap, titles, tokenizer, name)
     read = _read(documents)
