@@ -10,7 +10,6 @@ import pytest
 
 from ragworth.answer_outcomes import (
     given_outcomes,
-    is_surely_better_if_higher,
     main_outcome,
     outcome_direction,
     outcome_scores,
@@ -140,11 +139,6 @@ def test_verdicts_in_the_data_go_before_our_graders_and_after_people() -> None:
     assert main_outcome(outcome_scores(graded).distinct("metric"), given_outcomes(graded)) == "correct"
 
 
-@pytest.mark.parametrize("name", ["gpt4_correct", "llm_judge_score", "annotator_1", "is_correct", "overall_rating"])
-def test_a_verdict_may_name_who_gave_it(name: str) -> None:
-    assert main_outcome(["correct", "f1", name], {name}) == name
-
-
 @pytest.mark.parametrize(
     "name", ["score", "rating", "quality", "context_correctness", "judge_faithfulness", "retrieval_accuracy"]
 )
@@ -153,10 +147,10 @@ def test_measures_and_scores_of_anything_go_after_our_graders(name: str) -> None
 
 
 def test_verdicts_in_words_have_shares() -> None:
-    table = outcomes({"rag": [1, 1, -1]}, "judge_verdict", source=f"log.jsonl{IN_WORDS}")
+    table = outcomes({"rag": [1, 1, -1]}, "verdict", source=f"log.jsonl{IN_WORDS}")
     found = by_metric(outcome_scores(table))
-    assert found["judge_verdict-correct"] == [1, 1, 0] and found["judge_verdict-wrong"] == [0, 0, 1]
-    assert main_outcome(list(found), given_outcomes(table)) == "judge_verdict-correct"
+    assert found["verdict-correct"] == [1, 1, 0] and found["verdict-wrong"] == [0, 0, 1]
+    assert main_outcome(list(found), given_outcomes(table)) == "verdict-correct"
 
 
 # Comparison
@@ -178,7 +172,7 @@ def test_wins_follow_the_direction_and_abstaining_has_none() -> None:
     rows = {row["metric"]: row for row in made.differences.iter_rows(named=True)}
     assert (rows["wrong"]["wins"], rows["wrong"]["losses"]) == (1, 0)
     assert (rows["abstained"]["wins"], rows["abstained"]["losses"]) == (None, None)
-    with pytest.raises(MetricError, match="neither better nor worse"):
+    with pytest.raises(MetricError, match="nothing says which way abstained is better"):
         made.worse("abstained")
 
 
@@ -235,35 +229,18 @@ def test_a_comparison_in_a_notebook_escapes_names() -> None:
 @pytest.mark.parametrize(
     ("name", "better"),
     [
-        *[("hallucination_score", -1), ("noise_sensitivity(mode=relevant)", -1), ("Toxicity", -1), ("latencyMs", -1)],
-        *[("timestamp", 0), ("total_tokens", 0), ("sample_id", 0)],
-        *[
-            ("price_correct", 1),
-            ("date_accuracy", 1),
-            ("error_handling", 1),
-            ("cost_effectiveness", 1),
-            ("length_ok", 1),
-        ],
-        *[
-            ("harmfulness", -1),
-            ("maliciousness", -1),
-            ("hallucinated", -1),
-            ("unfaithfulness", -1),
-            ("not_correct", -1),
-        ],
-        *[
-            ("noise_sensitivity_relevant", -1),
-            ("incorrectness", -1),
-            ("no_errors", 1),
-            ("no_answer", 0),
-            ("num_passages", 0),
-            ("passed", 1),
-        ],
-        *[("mistakes", -1), ("contradictions", -1), ("thumbs_down", -1), ("unsupported_claims", -1), ("mean_rank", -1)],
-        *[("reciprocal_rank", 1), ("negative_rejection", 1), ("topic_adherence", 1), ("perplexity", 0), ("cluster", 0)],
-        *[("hallucination_free", 1), ("id_based_context_recall", 1), ("token_f1", 1), ("faithfulness", 1)],
-        *[("issue_resolved", 1), ("unanswerable_f1", 1), ("false_positives", -1), ("true_negative", 1)],
-        *[("rank_correlation", 1), ("lower_accuracy", -1), ("f1_lower", 1), ("confidence", 0)],
+        ("Toxicity", -1),
+        ("noise_sensitivity(mode=relevant)", -1),
+        ("lower_accuracy", -1),
+        ("lower_latency", -1),
+        ("higher_mark", 1),
+        ("faithfulness", 1),
+        ("Contextual Recall [GEval]", 1),
+        ("answerRelevancy", 1),
+        ("human-overall-preference", 1),
+        ("latency_ms", 0),
+        ("schulnote", 0),
+        ("hallucination_free", 0),
     ],
 )
 def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, better: int) -> None:
@@ -271,10 +248,9 @@ def test_the_name_of_a_foreign_score_says_which_way_it_is_better(name: str, bett
 
 
 def test_what_is_incorrect_is_not_the_best_outcome() -> None:
-    assert main_outcome(["faithfulness", "incorrectness"]) == "faithfulness"
-    assert main_outcome(["latency", "mistakes"]) == "mistakes"
-    assert main_outcome(["latency"]) is None
-    assert is_surely_better_if_higher("faithfulness") and not is_surely_better_if_higher("schulnote")
+    assert main_outcome(["faithfulness", "hallucination"]) == "faithfulness"
+    assert main_outcome(["latency", "hallucination"]) == "hallucination"
+    assert main_outcome(["latency", "schulnote"]) is None
     assert main_outcome(["faithfulness", "answer_correctness"]) == "answer_correctness"
 
 

@@ -22,17 +22,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.formats.grade_names import (
-    BAD_WORD,
-    COUNTING_WORDS,
-    GOOD_WORD,
-    QUALITY_WORD,
-    SPENT_WORDS,
-    Direction,
-    direction_of_name,
-    is_verdict,
-    words_of_name,
-)
+from ragworth.errors import format_list
+from ragworth.formats.grade_names import Direction, direction_of_name, is_verdict, plain_grade
 from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
 from ragworth.tables import OK, Answers, Outcomes, Scores
 
@@ -102,31 +93,9 @@ def outcome_type(name: str) -> OutcomeType | None:
 
 
 def outcome_direction(name: str) -> Direction:
-    """Which way an outcome is better: as defined here, or else by the words in its name; higher if these say nothing.
-
-    ``hallucination`` and ``latency_ms`` are better if lower, ``price_correct`` and ``error_handling`` if higher;
-    ``timestamp`` is neither. A name that begins with ``lower_`` or ``higher_`` says it itself.
-    """
+    """Which way an outcome is better: as defined here, or else by a known name or a prefix; 0 if nothing says it."""
     known = outcome_type(name)
     return known.direction if known is not None else direction_of_name(name)
-
-
-def is_surely_better_if_lower(name: str) -> bool:
-    """Whether each word in the name of an outcome says that lower values are better, or how they are counted."""
-    words = words_of_name(name)
-    bad = (word in COUNTING_WORDS or (word != "rank" and BAD_WORD.fullmatch(word)) for word in words)
-    return outcome_type(name) is not None or words[:1] == ["lower"] or all(bad)
-
-
-def is_surely_better_if_higher(name: str) -> bool:
-    """Whether the name of an outcome says that higher values are better, rather than nothing."""
-    words = words_of_name(name)
-    return (
-        outcome_type(name) is not None
-        or HUMAN in name.lower()
-        or words[:1] == ["higher"]
-        or any(GOOD_WORD.fullmatch(word) or QUALITY_WORD.fullmatch(word) for word in words)
-    )
 
 
 def outcome_scores(
@@ -148,7 +117,16 @@ def outcome_scores(
         names = _share_names(aspect, aspects)
         parts += [_as_scores(part, names[name]) for name, part in shares.items()]
         parts.append(_as_scores(rows, aspect))
-    return Scores.of_parts(parts, outcomes.notes)
+    return Scores.of_parts(parts, (*outcomes.notes, *_unknown_directions(aspects)))
+
+
+def _unknown_directions(aspects: Sequence[str]) -> tuple[str, ...]:
+    """A note on outcomes of which nothing says which way they are better."""
+    unknown = [name for name in aspects if outcome_type(name) is None and not outcome_direction(name)]
+    if not unknown:
+        return ()
+    few, first = format_list(unknown, 6), unknown[0]
+    return (f"nothing says which way {few} is better, so it decides nothing: call it higher_{first} or lower_{first}",)
 
 
 def _with_ungraded(rows: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
@@ -168,26 +146,26 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
     ``given`` are the outcomes that come with the data (:func:`given_outcomes`). Of these, only a verdict on the whole
     answer (:func:`is_verdict`) goes before ours: ``faithfulness`` doesn't say whether an answer is right. Scores of
     contexts, such as ``context_recall`` of ragas, come last: they don't depend on the answer. An outcome of a file that
-    is better if lower, such as ``mistakes``, is the main one if no other is surely better if higher; time and money
-    never are.
+    is better if lower, such as ``hallucination``, is the main one if no other is better if higher.
     """
     higher = [name for name in names if outcome_direction(name) == 1]
-    lower = [
-        name
-        for name in names
-        if outcome_direction(name) == -1 and outcome_type(name) is None and SPENT_WORDS.isdisjoint(words_of_name(name))
-    ]
+    lower = [name for name in names if outcome_direction(name) == -1 and outcome_type(name) is None]
     verdicts = [name for name in names if name in given and is_verdict(name)]
-    sure = [name for name in higher if is_surely_better_if_higher(name) or name in verdicts]
     order = ("correct", GRADE, "em", "f1")
 
     def preference(name: str) -> tuple[bool | int, ...]:
         bare = name.removeprefix(f"{HUMAN}-").removeprefix(f"{GRADE}-")
         known = order.index(bare) if bare in order else len(order) - (name == HUMAN)
         about_contexts = re.search("context|retriev", name.lower()) is not None
-        return HUMAN not in name.lower(), name not in verdicts, known, about_contexts, "correct" not in _stems(name)
+        return (
+            HUMAN not in name.lower(),
+            name not in verdicts,
+            known,
+            about_contexts,
+            "correct" not in plain_grade(name),
+        )
 
-    return min(sure or lower or higher, key=preference, default=None)
+    return min(higher or lower, key=preference, default=None)
 
 
 def given_outcomes(outcomes: Outcomes) -> frozenset[str]:
@@ -213,10 +191,6 @@ def grader_of(outcomes: Outcomes, name: str) -> str:
     grader, _, _ = str(outcomes.having("aspect", aspects).frame["source"][0]).partition(" ← ")
     judge, asked, _ = grader.partition(" · ")
     return f"the judge {judge.partition('@')[0]}" if asked else "text comparison"
-
-
-def _stems(name: str) -> set[str]:
-    return {word.removesuffix("ness") for word in words_of_name(name)}
 
 
 def _is_grade(aspect: str) -> bool:

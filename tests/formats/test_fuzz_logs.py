@@ -59,23 +59,7 @@ OTHERS = SAMPLES | {
         "response": {"choices": [{"message": {"role": "assistant", "content": "Ann", "context": {"citations": []}}}]},
         "expected": "Ann",
     },
-    "side-by-side": {
-        "question": "Who?",
-        "answer_a": "Ines",
-        "answer_b": "Ann",
-        "contexts_a": ["x"],
-        "expected": "Ines",
-    },
-    "passage-rows": {"question": "Who?", "response": "Ines", "chunk": "x", "rank": 1, "expected": "Ines"},
-    "nested": {"inputs": {"question": "Who?"}, "output": {"answer": "Ines", "documents": ["x"]}, "expected": "Ines"},
     "log": {"question": "Who?", "prediction": "Ines", "passages": [{"id": "a", "text": "b", "score": 1}], "correct": 1},
-    "trec-rag": {
-        "run_id": "r",
-        "topic_id": "1",
-        "topic": "t",
-        "references": ["d"],
-        "answer": [{"text": "a", "citations": [0]}],
-    },
     "jsonl": {"query_id": "q", "query": "Who?", "answers": ["a"], "retrieved_context": [{"doc_id": 1, "text": "b"}]},
 }
 

@@ -186,46 +186,6 @@ def test_pairwise_preferences(save: Save) -> None:
     assert loaded.answers.frame["text"].to_list() == ["A", "B", "A", "B"]
 
 
-def test_run_of_the_rag_track(save: Save) -> None:
-    line = {
-        "run_id": "my-run",
-        "topic_id": "2024-1",
-        "topic": "why is the sky blue",
-        "references": ["doc_3#1", "doc_9#4"],
-        "response_length": 5,
-        "answer": [{"text": "It scatters.", "citations": [0]}, {"text": "Blue most.", "citations": []}],
-    }
-    loaded = load(save("run.jsonl", json.dumps(line) + "\n"))
-    assert loaded.contexts is not None
-    assert loaded.answers is not None
-    assert loaded.contexts.frame.select("system", "query", "rank", "passage").rows() == [
-        ("my-run", "2024-1", 1, "doc_3#1"),
-        ("my-run", "2024-1", 2, "doc_9#4"),
-    ]
-    assert loaded.answers.frame["text"].to_list() == ["It scatters. Blue most."]
-
-
-def test_assigned_nuggets(save: Save) -> None:
-    nuggets = [("vital", "support"), ("vital", "partial_support"), ("okay", "not_support"), ("okay", "support")]
-    line = {
-        "query": "why",
-        "qid": "q1",
-        "answer_text": "It scatters.",
-        "run_id": "r",
-        "nuggets": [{"text": "n", "importance": i, "assignment": a} for i, a in nuggets],
-    }
-    path = save("assigned.jsonl", json.dumps(line))
-    assert detect(path).name == "trec-rag"
-    outcomes = load(path).outcomes
-    assert outcomes is not None
-    assert dict(outcomes.frame.select("aspect", "value").iter_rows()) == {
-        "nuggets-all": 2.5 / 4,  # 1 + ½ + 0 + 1
-        "nuggets-all-strict": 2 / 4,
-        "nuggets-vital": 1.5 / 2,
-        "nuggets-vital-strict": 1 / 2,
-    }
-
-
 def test_old_names_of_ragas_in_csv_with_python_lists(save: Save) -> None:
     """pandas writes lists as Python does, and NumPy arrays without commas."""
     rows = """,question,contexts,answer,ground_truths

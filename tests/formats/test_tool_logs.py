@@ -95,7 +95,6 @@ TRULENS = {
     "latency": 3,
 }
 CHROMA = {"ids": [["a", "b"]], "documents": [[BUILT, LIES]], "distances": [[0.1, 0.4]], "metadatas": [[None, {}]]}
-RESULTS = {"query": MILL, "results": CHROMA}
 
 
 def content(text: str) -> dict[str, Any]:
@@ -147,7 +146,6 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "promptfoo": PROMPTFOO,
     "mlflow": MLFLOW,
     "trulens": TRULENS,
-    "search-results": RESULTS,
     "bedrock": BEDROCK,
     "vertex": VERTEX,
 }
@@ -232,7 +230,7 @@ def test_providers_errors_and_repeats_of_promptfoo(save: Save) -> None:
         assert grades(loaded, "large") == {
             "pass": [1.0],
             "score": [1.0],
-            "icontains": [1.0],
+            "higher_icontains": [1.0],
             "higher_Hallucination": [1.0],
         }
         assert grades(loaded, "small")["pass"] == [pytest.approx(0.5)]
@@ -431,55 +429,28 @@ def test_evaluations_of_haystack(save: Save) -> None:
 )
 def test_responses_of_vector_stores(response: Any, score: float | None, save: Save) -> None:
     """A score is better if higher, so a distance gets a minus; where nothing says which it is, there is none."""
-    rows = [{"query": MILL, "results": response, "answer": "Ann"}]
-    rows += [{"query": MILL, **response, "answer": "Ann"}] if isinstance(response, dict) else []
-    for row in rows:
-        assert detect(save("log.json", json.dumps([row]))).name == "search-results"
-        loaded = read(save, [row])
-        assert shown(loaded) == {("log", MILL): [(BUILT, score if score is None else pytest.approx(score))]}
-        assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
     loaded = read(save, [{"question": MILL, "prediction": "Ann", "retrieved_documents": response}])
-    assert [text for text, _ in shown(loaded)["log", MILL]] == [BUILT]
+    assert shown(loaded) == {("log", MILL): [(BUILT, score if score is None else pytest.approx(score))]}
+    assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
 
 
 def test_euclidean_distances_of_pinecone(save: Save) -> None:
-    """The metric may stand beside the response. Without it, growing scores are noted."""
+    """Without a metric, growing scores are noted."""
     matches = [{"id": name, "score": score, "metadata": {"text": name}} for name, score in (("a", 0.1), ("b", 0.4))]
-    row = {"query": MILL, "results": {"matches": matches}}
-    loaded = read(save, [row | {"metric": "euclidean"}])
+    row: dict[str, Any] = {"query": MILL, "contexts": {"matches": matches}}
+    loaded = read(save, [row | {"contexts": {"matches": matches, "metric": "euclidean"}}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([-0.1, -0.4])
     assert loaded.contexts is not None and not loaded.contexts.notes
     relevance = [match | {"score": 0.9 - 0.3 * n, "distance": match["score"]} for n, match in enumerate(matches)]
-    loaded = read(save, [{"query": MILL, "results": {"matches": relevance}, "metric": "l2"}])
+    loaded = read(save, [{"query": MILL, "contexts": {"matches": relevance, "metric": "l2"}}])
     assert [score for _, score in shown(loaded)["log", MILL]] == pytest.approx([0.9, 0.6])
     rows = [row | {"query": f"{MILL} {n}"} for n in range(31)]
     unnamed, two = read(save, rows[:3]).contexts, read(save, rows[:2]).contexts
     assert unnamed is not None and unnamed.notes[0].endswith("file counts; these scores may be distances")
     assert two is not None and two.notes[0].endswith("one before it: the order of the file counts")
-    others = [each | {"results": {"matches": matches[::-1]}} for each in rows[3:]]
+    others = [each | {"contexts": {"matches": matches[::-1]}} for each in rows[3:]]
     few = read(save, rows[:3] + others).contexts
     assert few is not None and not few.notes
-
-
-def test_several_queries_of_chroma(save: Save) -> None:
-    response = {"ids": [["a"], []], "documents": [[BUILT], []], "distances": [[0.5], []]}
-    loaded = read(save, {"query_texts": [MILL, TOWN], **response})
-    [(text, score)] = shown(loaded)["log", MILL]
-    assert text == BUILT and score == pytest.approx(-0.5)
-    assert loaded.contexts is not None and len(loaded.contexts.empty) == 1
-    nothing = read(save, [{"query": TOWN, "results": {"matches": []}}, RESULTS]).contexts
-    assert nothing is not None and len(nothing.empty) == 1
-    with pytest.raises(FormatError, match="hits for 2 and texts of 0 queries; write the texts in 'query_texts'"):
-        read(save, response)
-
-
-def test_responses_with_the_id_of_their_question(save: Save) -> None:
-    hits = {"hits": {"hits": [{"_id": "d1", "_score": 2.5}, {"_id": "d2", "_score": 1.5}]}}
-    contexts = read(save, [{"query_id": "q7", "response": hits}, {"query_id": "q8", **hits}]).contexts
-    assert contexts is not None
-    assert contexts.frame.select("query", "passage").rows() == [(q, d) for q in ("q7", "q8") for d in ("d1", "d2")]
-    with pytest.raises(FormatError, match="hits without a question"):
-        read(save, [{"id": "req-1", **hits}])  # the id of a response
 
 
 def test_evaluations_of_bedrock(save: Save) -> None:
@@ -603,12 +574,6 @@ def test_a_table_of_trulens_with_columns_of_its_user(save: Save) -> None:
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
 
 
-def test_several_responses_in_a_row(save: Save) -> None:
-    response = RESULTS["results"]
-    with pytest.raises(FormatError, match="several responses, in bm25, dense"):
-        read(save, [{"query": MILL, "bm25": response, "dense": response}])
-
-
 def test_accepted_answers_beside_documents_of_haystack(save: Save) -> None:
     row = {"question": MILL, "documents": [document(BUILT, 0.9)], "answer": "Ann", "expected": "Bob"}
     assert accepted(read(save, [row])) == ["Bob"]
@@ -627,13 +592,13 @@ LANGSMITH = {
 def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, save: Save) -> None:
     """The trace is read as without the mapping."""
     path = save("log.json", json.dumps([sample | {"stars": 4}]))
-    loaded = load(path, columns={"review": "stars"})
+    loaded = load(path, columns={"higher_review": "stars"})
     assert [len(each) for each in shown(loaded).values()] == [passages]
-    assert grades(loaded).items() >= {"review": [4.0]}.items()
+    assert grades(loaded).items() >= {"higher_review": [4.0]}.items()
     assert "stars" not in grades(loaded)
 
 
-@pytest.mark.parametrize("form", ["promptfoo", "bedrock", "vertex", "search-results"])
+@pytest.mark.parametrize("form", ["promptfoo", "bedrock", "vertex"])
 @pytest.mark.parametrize(
     ("field", "value"),
     [("stars", 4), ("answer", "Eve did."), ("question", "Who paid?"), ("passages", ["Eve paid."]), ("accepted", "Eve")],
@@ -665,24 +630,22 @@ PHOENIX = {
     "attributes.input.value": MILL,
     "attributes.output.value": "Ann",
 }
-TREC_RAG = {"run_id": "r", "topic_id": "1", "topic": MILL, "references": ["d1"], "answer": [{"text": "Ann"}]}
 
 
-@pytest.mark.parametrize("row", [LANGFUSE, PHOENIX, TREC_RAG, MLFLOW])
+@pytest.mark.parametrize("row", [LANGFUSE, PHOENIX, MLFLOW])
 def test_columns_of_traces_that_the_user_maps(row: dict[str, Any], save: Save) -> None:
     mine = {"stars": 4, "asked": "Who paid?", "said": "Eve did.", "gold": "Eve", "found": ["Eve paid."]}
     path = save("log.json", json.dumps([row | mine]))
-    loaded = load(path, columns={"review": "stars"})
+    loaded = load(path, columns={"higher_review": "stars"})
     assert loaded.outcomes is not None and loaded.answers is not None
-    assert loaded.outcomes.frame.filter(pl.col("aspect") == "review")["value"].to_list() == [4.0]
-    columns = {"question": "asked", "answer": "said", "accepted": "gold", "passages": "found", "review": "stars"}
+    assert loaded.outcomes.frame.filter(pl.col("aspect") == "higher_review")["value"].to_list() == [4.0]
+    columns = {"question": "asked", "answer": "said", "accepted": "gold", "passages": "found", "higher_review": "stars"}
     loaded = load(path, columns=columns)
     assert loaded.outcomes is not None and loaded.answers is not None and loaded.contexts is not None
     assert loaded.collection.queries["text"].to_list() == ["Who paid?"]
     assert loaded.answers.frame["text"].to_list() == ["Eve did."]
     assert accepted(loaded) == ["Eve"]
-    assert loaded.contexts.frame.height == 1 and "d1" not in loaded.contexts.frame["passage"]
-    assert "review" in loaded.outcomes.distinct("aspect")
-    if row is not TREC_RAG:
-        with pytest.raises(FormatError, match="map it, too: --map question=COLUMN"):
-            load(path, columns={"answer": "said"})
+    assert loaded.contexts.frame.height == 1
+    assert "higher_review" in loaded.outcomes.distinct("aspect")
+    with pytest.raises(FormatError, match="map it, too: --map question=COLUMN"):
+        load(path, columns={"answer": "said"})

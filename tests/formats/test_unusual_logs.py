@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -69,10 +68,10 @@ DOCUMENTS = (
 def test_documents_as_python_writes_them(save: Save) -> None:
     cells = [MILL | {"contexts": DOCUMENTS}, MILL | {"question": "When?", "contexts": "[see Foo(x=1) and more]"}]
     pl.DataFrame(cells).write_csv(path := save("log.csv", ""))
-    loaded = load(path)
-    texts = ['Ann, "the miller", built it (n=1).', "It burnt down.", "[see Foo(x=1) and more]"]
-    assert loaded.collection.passages["text"].to_list() == texts
-    assert loaded.contexts is not None and loaded.contexts.frame["score"].to_list() == [None, 0.5, None]
+    with pytest.raises(FormatError, match="line 2: the passages start like a list, but can't be read"):
+        load(path)
+    loaded = load(path, skip_bad_lines=True)
+    assert loaded.collection.passages["text"].to_list() == ["[see Foo(x=1) and more]"]
     code = MILL | {"response": "[Foo(x=1)]", "expected": "[Foo(x=1)]"}
     assert load(save("log.jsonl", as_lines(code))).collection.answers["text"].to_list() == ["[Foo(x=1)]"]
 
@@ -82,7 +81,6 @@ def test_documents_as_python_writes_them(save: Save) -> None:
     [
         ("[1] Ann built it. [2] It burnt down.", True),
         ("1. Ann built it.\n2. It burnt down.", True),
-        ("[Document(page_content='Ann'), Document(page_content='It bur...", True),
         ("Ann built it [1].", False),
         ("1. Ann built it in 1820.", False),
         ('["1. Ann built it.\\n2. It burnt down."]', False),
@@ -91,27 +89,7 @@ def test_documents_as_python_writes_them(save: Save) -> None:
 def test_numbered_passages_in_one_text_are_noted(shown: str, noted: bool, save: Save) -> None:
     contexts = load(save("log.jsonl", as_lines(MILL | {"contexts": shown}))).contexts
     assert contexts is not None and bool(contexts.notes) is noted
-    assert not noted or "'contexts' is one text in each record" in contexts.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("more", "note"),
-    [
-        ({"search": {"value": [{"chunk": "Ann built it."}]}}, "--map passages=search.value"),
-        ({"kb_hits": ["Ann built the mill of Arden in 1820."]}, "--map passages=kb_hits"),
-        ({"kb_hits": "['Ann built the mill of Arden in 1820.']"}, "--map passages=kb_hits"),
-        ({"context_1": "Ann built it.", "context_2": "It burnt down."}, "context_1, context_2 are read as passages"),
-        (
-            {"history": [{"role": "user", "content": "Hello"}], "steps": ["search"], "context_1": "x"},
-            "not used: history, steps, context_1",
-        ),
-        ({"kb_hits": ["Ann built the mill of Arden in 1820."], "contexts": ["Ann built it."]}, "not used: kb_hits"),
-    ],
-)
-def test_what_may_be_the_passages_is_noted(more: dict[str, Any], note: str, save: Save) -> None:
-    loaded = load(save("log.jsonl", as_lines(MILL | more)))
-    notes = [*(loaded.contexts or loaded.answers).notes]  # type: ignore[union-attr]
-    assert len(notes) == bool(note) and note in "".join(notes)
+    assert not noted or "'contexts' is read as one passage; if several are joined" in contexts.notes[0]
 
 
 def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
@@ -120,48 +98,6 @@ def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
     assert contexts is not None and "inhalt isn't read as one" in contexts.notes[0]
     with pytest.raises(FormatError, match="neither doc_id nor text; it has inhalt"):
         load(save("log.jsonl", as_lines({**MILL, "contexts": [{"inhalt": "Ann"}]})))
-
-
-@pytest.mark.parametrize(
-    ("question", "passages", "answer", "accepted"),
-    [
-        ("user_query", "retrieved_docs", "llm_response", "expected_answer"),
-        ("customerQuestion", "sourceChunks", "botReply", "referenceAnswer"),
-        ("User Message", "RAG Context", "Assistant Output", "Gold Response"),
-        ("original_query", "retrieved_nodes", "final_answer", "ground_truth_answers"),
-    ],
-)
-def test_fields_under_names_of_two_words(question: str, passages: str, answer: str, accepted: str, save: Save) -> None:
-    row = {question: "Who built the mill?", passages: ["Ann built it."], answer: "Ann", accepted: "Bob"}
-    log = load(save("log.jsonl", as_lines(row | {"latency_ms": 3})))
-    assert log.collection.queries["text"].to_list() == ["Who built the mill?"]
-    assert log.collection.passages["text"].to_list() == ["Ann built it."]
-    assert log.collection.answers["text"].to_list() == ["Bob"]
-    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
-    assert log.answers.notes == ()
-
-
-@pytest.mark.parametrize(
-    ("more", "noted"),
-    [
-        ({"bot_says": "{} built the mill."}, True),
-        ({"comment": "ok"}, False),
-        ({"topic": "mills and bridges"}, False),
-        ({"created_at": "2026-11-0{} 10:00"}, False),
-        ({"response": "{}", "remark": "{} is a good builder"}, False),
-    ],
-)
-def test_texts_that_may_be_the_answers_are_noted(more: dict[str, str], noted: bool, save: Save) -> None:
-    rows = [
-        {"question": f"Who built mill {n}?", "contexts": ["Ann built it."], "expected": "Ann"}
-        | {name: text.format(n) for name, text in more.items()}
-        for n in range(4)
-    ]
-    log = load(save("log.jsonl", as_lines(*rows)))
-    assert log.contexts is not None
-    notes = [*log.contexts.notes, *(log.answers.notes if log.answers is not None else ())]
-    assert any("not used: bot_says (--map answer=bot_says)" in each for each in notes) is noted
-    assert noted or not any("--map" in each for each in notes)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +114,6 @@ def test_usual_names_count_before_those_of_two_words(
     log = load(save("log.jsonl", as_lines({"question": "Who built the mill?", "expected": "Ann"} | more)))
     assert log.collection.passages["text"].to_list() == [passage]
     assert log.answers is not None and log.answers.frame["text"].to_list() == [answer]
-
-
-def test_a_final_answer_alone_may_be_the_accepted_one(save: Save) -> None:
-    with pytest.raises(FormatError, match="may be the answer of a system, or the accepted answer"):
-        load(save("log.jsonl", as_lines({"question": "Who built the mill?", "final_answer": "Ann"})))
 
 
 @pytest.mark.parametrize(
@@ -256,118 +187,19 @@ def test_a_category_of_langfuse_is_its_word(save: Save) -> None:
     assert load(save("traces.jsonl", as_lines(trace(1, "good"), excellent))).outcomes is None  # 2 is only its place
 
 
-def pasted(notes: Iterable[str]) -> list[str]:
-    """The mappings that notes advise."""
-    return [pair for note in notes for pair in re.findall(r"--map '?([^ ')]+=[^ ',)]+)", note)]
-
-
-@pytest.mark.parametrize("question", ["question", "query"])  # a log, and the native format
-def test_every_column_that_is_not_used_is_named_with_a_mapping_that_works(question: str, save: Save) -> None:
-    shown = {"contexts": ["It is old."]} if question == "question" else {"retrieved_context": ["It is old."]}
-    row = {**shown, "response": "Ann", "topic": "mills"}
-    rows = [
-        {question: f"Who built mill {n}?", **row, "judge_a": n % 2, "groundedness": n / 4, "truth": f"Ann {n}"}
-        | {"relevance": n, "scores": {"bleu": 0.25 * n}, "answer_rating": n, "recall_seen": n > 1, "answers_1": n}
-        for n in range(4)
-    ]
-    contexts = load(path := save("log.jsonl", as_lines(*rows))).contexts
-    assert contexts is not None and len(contexts.notes) == 1 and contexts.notes[0].endswith(", topic")
-    mappings = [pair.partition("=") for pair in pasted(contexts.notes)]
-    assert [(field, column) for field, _, column in mappings] == [
-        ("higher_judge_a", "judge_a"),
-        ("groundedness", "groundedness"),
-        ("accepted", "truth"),
-        ("relevance_score", "relevance"),
-        ("bleu", "scores.bleu"),
-        ("answer_rating", "answer_rating"),
-        ("recall_seen", "recall_seen"),
-        ("higher_answers_1_score", "answers_1"),
-    ]
-    for field, _, column in mappings:
-        mapped = load(f"log:{path}", {field: column})
-        assert mapped.contexts is not None and f"={column}" not in mapped.contexts.notes[0]
-        assert mapped.collection.answers.height if field == "accepted" else mapped.outcomes is not None
-
-
-def test_columns_of_numbers_are_not_suggested_for_texts(save: Save) -> None:
-    row = {"Anliegen": "Who built the mill?", "answer_points": 3, "gold_points": "2,5", "context_fit": 0.5}
-    with pytest.raises(FormatError) as caught:
-        load(save("log.jsonl", as_lines(row, row)))
-    assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
-
-
-@pytest.mark.parametrize("cells", [("4/5", "1e-3"), ("high", "low"), ("[0.1, 0.2]", "[0.3]"), ("n/a", "?")])
-@pytest.mark.parametrize("name", ["gold_score", "answer_relevancy", "context_precision", "scores.answer"])
-def test_columns_of_scores_are_not_suggested_for_texts(name: str, cells: tuple[str, str], save: Save) -> None:
-    first, _, inner = name.partition(".")
-    values: list[dict[str, Any]] = [{first: {inner: cell} if inner else cell} for cell in cells]
-    rows = [value | {"Anliegen": "Who built the mill?"} for value in values]
-    with pytest.raises(FormatError) as caught:
-        load(save("log.jsonl", as_lines(*rows)))
-    assert str(caught.value.remedy).endswith('{"question": "Anliegen", "answer": "COLUMN"}')
-    rows = [value | {"question": f"Who {n}?", "contexts": ["It is old."]} for n, value in enumerate(values)]
-    contexts = load(save("log.jsonl", as_lines(*rows))).contexts
-    assert contexts is not None
-    assert not {pair.partition("=")[0] for pair in pasted(contexts.notes)} & {"answer", "accepted", "passages"}
-
-
 def test_the_ids_of_autorag_are_relevance_labels(save: Save) -> None:
-    row = {"qid": "q1", "query": "Who?", "generation_gt": ["Ann"], "generated_texts": "Ann"}
-    shown = {"retrieved_ids": ["a", "b", "c"], "retrieved_contents": ["Ann", "Bob", "Cid"]}
+    row = {"qid": "q1", "query": "Who?", "expected": ["Ann"], "response": "Ann"}
+    shown = {"passage_ids": ["a", "b", "c"], "contexts": ["Ann", "Bob", "Cid"]}
     groups = {"retrieval_gt": [["a", "d"], ["c"]]}  # a or d, and c
     relevance = load(save("result.json", json.dumps([row | shown | groups]))).collection.relevance
     assert relevance is not None
     assert relevance.frame.select("query", "passage", "value").rows() == [("q1", name, 1.0) for name in "adc"]
 
 
-@pytest.mark.parametrize(
-    ("more", "note"),
-    [
-        (
-            {"judge_a": 1, "latency_ms": 12},
-            "not used: judge_a (--map higher_judge_a=judge_a, or lower_judge_a if lower is better), latency_ms",
-        ),
-        ({"fluency": "pass"}, "not used: fluency (--map fluency=fluency)"),
-        ({"correct_label": "yes"}, "not used: correct_label (--map correct_label=correct_label)"),
-        ({"judge_score": 1}, "not used: judge_score (--map judge_score=judge_score)"),
-        ({"verdict_text": "pass"}, "'verdict_text' was not read as a grade: it has '0.5', not only words"),
-        ({"ground_truth": "Bob"}, "not used: expected (instead of ground_truth: --map accepted=expected)"),
-        ({"answer": "Ann"}, "not used: answer (instead of response: --map answer=answer)"),
-        ({"references": ["Ann built it."]}, "--map passages=references"),
-    ],
-)
-def test_columns_that_are_not_used_are_noted(more: dict[str, Any], note: str, save: Save) -> None:
-    other = {**more, "judge_a": 0, "verdict_text": 0.5, "latency_ms": 40}
-    other |= {"fluency": "fail", "correct_label": "no", "judge_score": 0}
-    rows = [MILL | more, MILL | {"question": "Who else?"} | {name: other.get(name, more[name]) for name in more}]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and len(answers.notes) == 1 and note in answers.notes[0]
-
-
-VERDICTS: dict[str, tuple[Any, Any]] = {
-    "pass": (True, False),
-    "judge_verdict": ("pass", "fail"),
-    "gpt4_judgement": ("CORRECT", "INCORRECT"),
-    "annotator_1": ("correct", "incorrect"),
-}
-
-
-@pytest.mark.parametrize("native", [False, True])
-@pytest.mark.parametrize("name", VERDICTS)
-def test_verdicts_in_words_are_read_as_grades(name: str, native: bool, save: Save) -> None:
-    """By the name and all values of a column, in the native format, too; a missing value is no other value."""
-    shown = {"retrieved_context": ["It is old."]} if native else {"contexts": ["It is old."]}
-    cells = (*VERDICTS[name], None)
-    rows = [shown | {"query": f"Who built mill {n}?", "response": "Ann", name: cell} for n, cell in enumerate(cells)]
-    rows = [row | {"query_id": f"q{n}"} if native else row for n, row in enumerate(rows)]
-    found = load(save("log.jsonl", as_lines(*rows)))
-    assert found.outcomes is not None and found.outcomes.distinct("aspect") == [name]
-    assert found.outcomes.frame["value"].to_list() == [1.0, 0.0 if name == "pass" else -1.0, None]
-
-
 def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
-    names = [f"score_{n}" for n in (3, 1, 4, 5, 9, 2, 6)]
-    row = {"user_input": "Who?", "retrieved_contexts": ["Ann"], "response": "Ann"} | dict.fromkeys(names, 0.5)
+    names = ["faithfulness", "answer_relevancy", "factual_correctness(mode=f1)", "noise_sensitivity(mode=relevant)"]
+    others = {"latency": 0.5, "ours": 0.5}
+    row = {"user_input": "Who?", "retrieved_contexts": ["Ann"], "response": "Ann"} | dict.fromkeys(names, 0.5) | others
     outcomes = load(save("ragas.jsonl", as_lines(row))).outcomes
     assert outcomes is not None and outcomes.distinct("aspect") == names
 
@@ -380,7 +212,7 @@ def test_the_scores_of_ragas_are_in_the_order_of_the_file(save: Save) -> None:
         ("4/5", 0.8),
         ("✅", 1.0),
         ("❌", -1.0),
-        ("FALSCH", -1.0),
+        ("FALSE", -1.0),
         ("thumbs_up", 1.0),
         ("Disliked", -1.0),
         ([1, 0, 0, 1], 0.5),
@@ -407,9 +239,6 @@ def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> N
         ("Error code: 429 - {'error': {'message': 'Rate limit reached'}}", "error"),
         ("HTTPSConnectionPool(host='api.example.org', port=443): Read timed out. (read timeout=60)", "error"),
         ("requests.exceptions.ReadTimeout: 60 s", "error"),
-        ("<html>\n<head><title>504 Gateway Time-out</title></head></html>", "error"),
-        ("Er is een fout opgetreden.", "error"),
-        ("エラーが発生しました。", "error"),
         ("Rate limit exceeded errors go away after a minute.", "ok"),
         ("Error analysis is a branch of mathematics.", "ok"),
         ("Connection errors are rare.", "ok"),
@@ -418,19 +247,6 @@ def test_a_column_of_numbers_with_a_decimal_comma_is_an_outcome(save: Save) -> N
 def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
     answers = load(save("log.jsonl", as_lines(MILL | {"question": "Who?"}, MILL | {"response": answer}))).answers
     assert answers is not None and answers.frame["status"][1] == status
-
-
-def test_an_error_that_is_asked_for_is_an_answer(save: Save) -> None:
-    asked = MILL | {
-        "question": "Wat is foutmelding E7?",
-        "response": "Er is een fout opgetreden.",
-        "expected": "x",
-    }
-    found = load(save("fout.jsonl", as_lines(asked))).answers
-    assert found is not None and found.frame["status"].to_list() == ["ok"]
-    text = "500 Internal Server Error"
-    answers = load(save("log.jsonl", as_lines(MILL | {"response": text, "expected": text}))).answers
-    assert answers is not None and answers.frame["status"].to_list() == ["ok"]
 
 
 def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:
@@ -475,11 +291,8 @@ def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
 def test_repeats_and_systems_under_other_names(save: Save) -> None:
     with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
         load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 1, "response": "Bob"})))
-    log = load(save("log.jsonl", as_lines(MILL | {"run": 1}, MILL | {"run": 2})))
-    assert log.answers is not None and "--map repeat=run" in log.answers.notes[0]
     answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
     assert answers is not None and answers.frame["system"].to_list() == ["GPT-4", "gpt-4"]
-    assert "'GPT-4', 'gpt-4' are read as different systems" in answers.notes[0]
 
 
 def test_scores_that_may_be_distances_and_unknown_json(save: Save) -> None:
@@ -488,16 +301,6 @@ def test_scores_that_may_be_distances_and_unknown_json(save: Save) -> None:
     for read in (read_contexts, read_judgments):
         with pytest.raises(FormatError, match=r'expected: {"q1": {"d7": 14.25'):
             read(save("run.json", '{"q1": "d1", "q2": "d2"}'))
-
-
-def test_turns_of_conversations_that_count_as_independent_are_noted(save: Save) -> None:
-    rows = [MILL | {"question": f"Who built mill {n}?", "session_id": n // 2} for n in range(6)]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and "not used: session_id (its turns count as independent" in answers.notes[0]
-    for values in (range(6), ["run-2024"] * 6, [True, False] * 3):
-        alone = [row | {"session_id": value, "chat": value} for row, value in zip(rows, values, strict=True)]
-        answers = load(save("log.jsonl", as_lines(*alone))).answers
-        assert answers is not None and "independent" not in answers.notes[0]
 
 
 def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
@@ -516,18 +319,9 @@ def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
     assert outcomes is not None and outcomes.distinct("aspect") == ["faithfulness"]
 
 
-def test_a_column_that_may_name_the_systems_is_noted(save: Save) -> None:
-    rows = [MILL | {"question": f"Who built mill {n}?", "model": ("old", "new")[n % 2]} for n in range(4)]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and answers.notes[0].endswith("not used: model (--map system=model)")
-    assert load(save("log.jsonl", as_lines(*rows)), {"system": "model"}).answers.notes == ()  # type: ignore[union-attr]
-
-
 def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
     contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
     assert contexts is not None and "write them as a list" in contexts.notes[0]
-    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it."}))).contexts
-    assert contexts is not None and not contexts.notes
 
 
 def test_ids_that_number_records_do_not_part_the_systems(save: Save) -> None:
@@ -536,12 +330,12 @@ def test_ids_that_number_records_do_not_part_the_systems(save: Save) -> None:
         for name in "ab"
         for i in range(3)
     ]
-    log = load(save("log.jsonl", as_lines(*rows)))
-    assert log.collection.queries["query"].to_list() == ["a0", "a1", "a2"]
+    with pytest.raises(FormatError, match="no ids of questions in common, but the same texts") as caught:
+        load(save("log.jsonl", as_lines(*rows)))
+    assert "--map query=question" in caught.value.hint.command
+    log = load(save("log.jsonl", as_lines(*rows)), {"query": "question"})
+    assert log.collection.queries.height == 3
     assert log.contexts is not None and log.contexts.frame["query"].n_unique() == 3
-    assert log.answers is not None and log.answers.frame["query"].to_list() == ["a0", "a1", "a2"] * 2
-    assert any("questions go by these" in note for note in log.contexts.notes)
-    assert load(save("log.jsonl", as_lines(*rows)), {"query": "question"}).collection.queries.height == 3
 
 
 def test_other_ids_in_another_log_are_an_error_that_says_how_to_map_them(tmp_path: Path) -> None:
@@ -553,16 +347,6 @@ def test_other_ids_in_another_log_are_an_error_that_says_how_to_map_them(tmp_pat
     found = evaluate(paths, columns={"query": "question"})
     assert found.results is not None and found.results.outcomes is not None
     assert found.results.outcomes.frame["query"].n_unique() == 1
-
-
-def test_a_run_id_of_every_record_is_no_system(save: Save) -> None:
-    rows = [MILL | {"question": f"Who {i}?", "run_id": f"r{i}", "contexts": ["Ann"], "grade": 1} for i in range(4)]
-    path = save("log.jsonl", as_lines(*rows))
-    log = load(path)
-    assert log.answers is not None and set(log.answers.frame["system"]) == {"log"}
-    assert log.contexts is not None and "'run_id' differs in every record" in log.contexts.notes[0]
-    assert log.outcomes is not None and set(log.outcomes.frame["system"]) == {"log"}
-    assert load(path, {"system": "run_id"}).answers.frame["system"].n_unique() == 4  # type: ignore[union-attr]
 
 
 def test_evaluations_of_phoenix_spans(save: Save) -> None:
@@ -647,21 +431,10 @@ def test_logs_of_chat_models(row: dict[str, Any], passages: list[str], save: Sav
     assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
 
 
-def test_questions_and_answers_in_objects(save: Save) -> None:
-    row = {"input": {"question": "Who?"}, "output": {"answer": "Ann"}, "expected": {"answer": "Ann"}}
-    more = [{"scores": {"Factuality": i}, "metadata": {"contexts": ["Ann built it."]}} for i in (0, 1)]
-    rows = [row | more[0], row | more[1] | {"input": {"question": "Who else?"}}]
-    log = load(save("log.jsonl", as_lines(*rows)))
-    assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann", "Ann"]
-    assert log.collection.queries["text"].to_list() == ["Who?", "Who else?"]
-    assert "--map passages=metadata.contexts" in log.answers.notes[0]
-    assert "scores.Factuality (--map factuality=scores.Factuality)" in log.answers.notes[0]
-
-
 def test_questions_under_several_ids_in_one_system_are_noted(save: Save) -> None:
     rows = [MILL | {"id": f"{name}{i}", "question": f"Who {i}?", "model": "x"} for name in "ab" for i in range(2)]
     answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and "--map system=model" in answers.notes[1]
+    assert answers is not None and "--map system=COLUMN" in " ".join(answers.notes)
 
 
 @pytest.mark.parametrize(
@@ -709,24 +482,28 @@ def test_grades_on_different_scales_are_an_error(cells: tuple[str, str], save: S
         read_outcomes(save("grades.csv", table))
 
 
-def test_a_run_of_every_record_is_no_system_that_can_be_compared(save: Save) -> None:
-    rows = [{**MILL, "question": f"Who {i % 2}?", "run_id": f"r{i}", "model": "ab"[i // 2]} for i in range(4)]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and any("--map system=model" in note for note in answers.notes)
-
-
 def test_fields_beside_those_of_ragas_are_read_or_noted(save: Save) -> None:
     row = {"question": "Who built the mill?", "contexts": ["Ann built it."], "answer": "Ann"}
     log = load(save("log.jsonl", as_lines({**row, "expected_answer": "Bob"})))
     assert log.collection.answers["text"].to_list() == ["Bob"]
     contexts = load(save("log.jsonl", as_lines({**row, "output": "Bob"}))).contexts
-    assert contexts is not None and any("--map answer=output" in note for note in contexts.notes)
+    assert contexts is not None and any("not used: output" in note for note in contexts.notes)
+
+
+@pytest.mark.parametrize("name", ["splendour", "schulnote", "latency_ms"])
+def test_a_mapped_grade_says_which_way_it_is_better(name: str, save: Save) -> None:
+    path = save("log.jsonl", as_lines(MILL | {"mine": 0.5}))
+    with pytest.raises(FormatError, match=f"nothing says which way the grade '{name}' is better") as caught:
+        load(path, {name: "mine"})
+    assert caught.value.hint.command == f"--map higher_{name}=mine, or lower_{name} if lower is better"
+    outcomes = load(path, {f"lower_{name}": "mine"}).outcomes
+    assert outcomes is not None and outcomes.distinct("aspect") == [f"lower_{name}"]
 
 
 def test_letters_need_numbers(save: Save) -> None:
     rows = [{**MILL, "mark": "A"}, {**MILL, "question": "When?", "mark": "B+"}]
     with pytest.raises(FormatError, match="such as 4 for A, 3 for B"):
-        load(save("log.jsonl", as_lines(*rows)), columns={"mark": "mark"})
+        load(save("log.jsonl", as_lines(*rows)), columns={"higher_mark": "mark"})
 
 
 COLUMNS = {"question": ["Who built it?", "When?"], "response": ["Ann", "1820"], "expected": ["Ann", "1821"]}
@@ -816,7 +593,7 @@ def test_missing_contexts_are_no_passages(save: Save) -> None:
     [
         ({"system": "a"}, True),
         ({"human_label": "good"}, True),
-        ({"is_correct": "ja"}, True),
+        ({"is_correct": "yes"}, True),
         ({"correct": "B"}, False),  # of a question with choices
         ({"run_id": "7"}, False),
         ({"label": "x"}, False),
@@ -830,22 +607,6 @@ def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any
         return
     with pytest.raises(FormatError, match="may be the answer of a system, or the accepted answer"):
         load(path)
-
-
-@pytest.mark.parametrize(
-    ("used", "other", "noted"),
-    [
-        ("answer_a", "answer_b", True),
-        ("gpt4_answer", "llama_answer", True),
-        ("response", "baseline_answer", True),
-        ("model_answer", "correct_answer", False),
-        ("answer_a", "note_b", False),
-    ],
-)
-def test_answers_of_other_systems_in_columns_are_noted(used: str, other: str, noted: bool, save: Save) -> None:
-    rows = [{"question": f"Who {n}?", used: "Ann", other: "Bob"} for n in range(2)]
-    answers = load(save("log.jsonl", as_lines(*rows)), {"question": "question", "answer": used}).answers
-    assert answers is not None and any("write a row for each" in note for note in answers.notes) is noted
 
 
 @pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n'])

@@ -10,7 +10,6 @@ FORMATS: Registry[Format] = Registry(
     "ragworth.formats",
     {
         "trec": "ragworth.formats.trec:FORMAT",
-        "passage-rows": "ragworth.formats.passage_rows:FORMAT",
         "table": "ragworth.formats.frames:FORMAT",
         "conversations": "ragworth.formats.conversations:FORMAT",
         "qrecc": "ragworth.formats.qrecc:FORMAT",
@@ -26,7 +25,6 @@ FORMATS: Registry[Format] = Registry(
         "ragas": "ragworth.formats.ragas:FORMAT",
         "deepeval": "ragworth.formats.deepeval:FORMAT",
         "ragchecker": "ragworth.formats.ragchecker:FORMAT",
-        "trec-rag": "ragworth.formats.trec_rag:FORMAT",
         "open-rag-eval": "ragworth.formats.open_rag_eval:FORMAT",
         "langchain": "ragworth.formats.langchain:FORMAT",
         "llamaindex": "ragworth.formats.llamaindex:FORMAT",
@@ -41,11 +39,8 @@ FORMATS: Registry[Format] = Registry(
         "promptfoo": "ragworth.formats.promptfoo:FORMAT",
         "bedrock": "ragworth.formats.bedrock:FORMAT",
         "vertex": "ragworth.formats.vertex:FORMAT",
-        "search-results": "ragworth.formats.search_results:FORMAT",
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
-        "side-by-side": "ragworth.formats.side_by_side:FORMAT",
-        "nested": "ragworth.formats.nested:FORMAT",
         "log": "ragworth.formats.log:FORMAT",
     },
 )

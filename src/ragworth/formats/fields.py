@@ -1,8 +1,8 @@
 """Find the fields of a RAG log by their many names, and convert their values.
 
 Our fields are ``query`` (the id of a question), ``question``, ``system``, ``repeat``, ``passages``, ``passage_ids``,
-``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant). Any
-other name that a user maps is a grade.
+``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant), and
+``ignored`` (columns that are none of these). Any other name that a user maps is a grade.
 """
 
 from __future__ import annotations
@@ -16,57 +16,37 @@ from functools import lru_cache
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names
+from ragworth.formats.grade_names import direction_of_name
 
 Names = Mapping[str, tuple[str, ...]]
 
 
-def _combine(firsts: str, seconds: str) -> tuple[str, ...]:
-    return tuple(f"{first}_{second}" for first in firsts.split() for second in seconds.split())
-
-
 FIELDS: dict[str, tuple[str, ...]] = {
-    "query": ("query_id", "qid", "question_id", "topic_id", "id", "_id", "sample_id", "example_id"),
-    "question": (
-        *("question", "query", "user_input", "query_text", "question_text", "user_query", "user_question", "input"),
-        *_combine("user customer input original", "question query message request utterance"),
-        *("utterance", "prompt", *_combine("user customer input original", "prompt")),
-    ),
-    "system": ("system", "system_id", "system_name", "pipeline", "configuration", "run_id", "run"),
-    "repeat": ("repeat", "epoch", "query_run"),
+    "query": ("query_id", "qid", "question_id", "id", "_id", "example_id"),
+    "question": ("question", "query", "user_input", "user_query", "input", "prompt"),
+    "system": ("system", "system_id", "system_name", "pipeline"),
+    "repeat": ("repeat", "epoch"),
     "passages": (
         *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),
-        *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "retrieved", "documents", "docs", "chunks"),
+        *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "documents", "docs", "chunks"),
         *("source_documents", "source_nodes", "sources", "ctxs", "context"),
-        *_combine("retrieved", "texts nodes results sources snippets content"),
-        *_combine("source context rag", "documents docs chunks passages contexts texts nodes"),
-        *("rag_context", "retriever_resources", "retrieved_contents"),
     ),
-    "passage_ids": ("retrieved_context_ids", "passage_ids", "doc_ids", "retrieved_ids"),
+    "passage_ids": ("retrieved_context_ids", "passage_ids", "doc_ids"),
     "answer": (
-        *("response", "generated_answer", "model_answer", "model_response", "actual_output", "prediction", "predicted"),
-        "actual_response",
-        *("predicted_answer", "llm_answer", "system_answer", "rag_answer", "generated_text", "completion", "answer"),
-        *("output", "result"),
-        *_combine(
-            "predicted llm system rag ai bot chatbot assistant agent model app gpt generated final",
-            "answer response output reply completion",
-        ),
-        *("reply", "generated_texts", "pred_answer"),
+        *("response", "generated_answer", "model_answer", "predicted_answer", "system_answer", "prediction"),
+        *("actual_output", "completion", "answer", "output", "result"),
     ),
     "accepted": (
-        *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth"),
-        *("ground_truths", "ground_truth_answer", "gt_answer", "gold_answer", "gold_answers", "golden_answer"),
-        *("golden_answers", "expected_output", "expected_answer", "expected", "correct_answer", "ideal_answer"),
-        *_combine("expected reference gold golden ideal target ground_truth", "answer response output reply answers"),
-        *("correct_answers", "generation_gt", "example_answer", "target", "gold", "label_answer", "references"),
+        *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth", "ground_truths"),
+        *("gold", "gold_answer", "gold_answers", "expected_output", "expected_answer", "expected", "correct_answer"),
     ),
-    "relevant": ("reference_contexts", "gold_contexts", "ground_truth_contexts", "gold_passages", "evidence"),
-    "relevant_ids": ("reference_context_ids", "gold_ids", "relevant_ids", "relevant_doc_ids", "retrieval_gt"),
+    "relevant": ("reference_contexts", "gold_contexts"),
+    "relevant_ids": ("reference_context_ids", "relevant_ids", "retrieval_gt"),
+    "ignored": (),
 }
-"""Our fields, and what files call them, in order of preference (a name may occur twice)."""
+"""Our fields, and what files call them, in order of preference. Only the user says which columns are ``ignored``."""
 
-PREDICTIONS = {"prediction", "predicted", "pred_answer"}
-PREDICTIONS |= {f"{name}_answer" for name in ("generated", "model", "predicted", "llm", "system", "rag")}
+PREDICTIONS = {"generated_answer", "model_answer", "predicted_answer", "system_answer", "prediction"}
 """Answers that only systems give. An ``answer`` beside them is the accepted one, if no other column is."""
 
 GRADE_FIELDS: dict[str, tuple[str, ...]] = {
@@ -77,10 +57,7 @@ GRADE_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Grades of answers, and what files call them."""
 
-SYSTEM_COLUMNS = (
-    *("model", "model_name", "llm", "method", "variant", "version", "app_version", "config", "experiment", "approach"),
-    *("experiment_name", "provider", "retriever", "modell", "modèle", "modelo", "modello", "模型", "モデル"),
-)
+SYSTEM_COLUMNS = ("model", "model_name", "version", "variant", "method", "retriever", "experiment", "run", "run_id")
 """Names of columns that may name the systems."""
 
 JOIN = " + "
@@ -98,7 +75,6 @@ SYNONYMS = {
     "answers": "accepted",
     "ground_truth": "accepted",
     "reference_contexts": "relevant",
-    "run": "system",
 }
 """Other names that a mapping may use for our fields."""
 
@@ -115,9 +91,25 @@ def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
                 expected=", ".join(FIELDS) + ", or the name of a grade",
                 remedy=f"did you mean {near[0]}={column}?",
             )
+        if field not in {**FIELDS, **GRADE_FIELDS} and not direction_of_name(field):
+            raise _direction_error(field, column)
         if mapped.setdefault(field, column) != column:
             raise FormatError(f"the field {field!r} is mapped to {mapped[field]!r} and to {column!r}")
     return mapped
+
+
+def _direction_error(grade: str, column: str) -> FormatError:
+    """The error for the name of a grade that doesn't say which way it is better."""
+    higher = f"higher_{grade}"
+    return FormatError(
+        f"nothing says which way the grade {grade!r} is better",
+        remedy=Hint(
+            f"--map {quote_argument(f'{higher}={column}')}, or lower_{grade} if lower is better",
+            f"[columns]: {_toml_pair(f'{higher}={column}')}, or lower_{grade} if lower is better",
+            f"columns={json.dumps({higher: column}, ensure_ascii=False)}, or lower_{grade} if lower is better",
+            option="columns",
+        ),
+    )
 
 
 class FieldFinder:
@@ -127,8 +119,6 @@ class FieldFinder:
         self.names, self.columns = names, check_columns(columns)
         self.grades: dict[str, str] = {name: key for name, key in self.columns.items() if name not in FIELDS}
         """Columns of grades, by the name of the grade."""
-        self.verdicts: dict[str, str] = {}
-        """Columns of verdicts in words, by the name of the grade; no format and no mapping names them."""
         self.notes: list[str] = []
         """What readers of whole files noticed."""
         self.found: set[str] = set()

@@ -34,7 +34,11 @@ NAMES = {
         "answer",
         "answers",
     ),
-    "accepted": ("ground_truth_answers", *(name for name in FIELDS["accepted"] if name != "answers")),
+    "accepted": (
+        "ground_truth_answers",
+        "ground_truth_answer",
+        *(name for name in FIELDS["accepted"] if name != "answers"),
+    ),
     "relevant": ("ground_truth_documents",),
 }
 GENERATED = "init_parameters"

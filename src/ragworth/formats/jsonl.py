@@ -22,14 +22,13 @@ import polars as pl
 
 from ragworth.collection import Collection
 from ragworth.errors import BadLine, FormatError, quote_short
-from ragworth.formats import log
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.files import PathOrStr, create_file, run_name, source_name
 from ragworth.formats.json_rows import are_run_rows, expected_row, read_run_rows, read_table_rows
 from ragworth.formats.log_collector import TWICE
-from ragworth.formats.log_repeats import tells_apart
+from ragworth.formats.log_repeats import repeats_error
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
@@ -76,15 +75,14 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
             unused.see(item, finder)
             builder.add(read_record(item, finder, number))
         except WrongLineError as error:
-            if TWICE in str(error) and (finder.get(item, "query") is None or tells_apart(item)):
-                return log.FORMAT.do("load")(path, system=system, skip_bad_lines=skip_bad_lines)  # type: ignore[no-any-return]
             bad.append(BadLine(number, str(error)))
             if not skip_bad_lines:
-                raise bad_lines_error(path, bad, EXPECTED) from error
+                problem = bad_lines_error(path, bad, EXPECTED)
+                raise (repeats_error(problem, finder) if TWICE in str(error) else problem) from error
     if not builder.seen:
         raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
-    builder.verdicts = finder.verdicts
-    notes = (f"{builder.source}: {note}" for note in (*finder.notes, *unused.notes(finder)))
+    unused.check(finder, builder.source)
+    notes = (f"{builder.source}: {note}" for note in (*finder.notes, *unused.notes()))
     return builder.build((*skipped_note(path, bad), *notes))
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, PREDICTIONS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_passages import are_retrieved
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.values import WrongLineError
 
 NAMES = FIELDS | GRADE_FIELDS
 TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
 """Columns of our own tables."""
 
-DESCRIPTIONS = {"category", "topic", "type", "question_type", "difficulty", "level", "domain", "tags", "split"}
-DESCRIPTIONS |= {"subset", "source", "language", "lang", "title", "url", "date", "comment", "notes", "author"}
-"""Columns that say something of a question."""
-
-UNSURE_ANSWERS = ("answer", "output", "result", "final_answer")
+UNSURE_ANSWERS = ("answer", "output", "result")
 """Names of answers that don't say whose they are."""
 
 OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
@@ -35,29 +29,11 @@ def _recognise(sample: FileSample) -> bool:
     if "question" not in found:
         certain = "passages" in found or plain_name(found.get("answer", "")) in PREDICTIONS
         return "query" in found and "answer" in found and certain
-    if "accepted" in found and not {"answer", "passages"} & found.keys():
-        return _are_references(sample, found)
+    if "accepted" in found:
+        return True
     if "answer" in found:
-        return not _may_be_accepted(found) or (
-            _is_retrieved(sample, found.get("passages")) and not _other_answers(sample.columns, found["answer"])
-        )
+        return found["answer"].lower() not in UNSURE_ANSWERS or _is_graded(found)
     return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
-
-
-def _are_references(sample: FileSample, found: Mapping[str, str]) -> bool:
-    """Whether a file has questions with accepted answers, and no other column that may be a system's answer."""
-    others = {name for name in sample.columns if name not in found.values() and plain_name(name) not in DESCRIPTIONS}
-    return not any(isinstance(row.get(name), str | list | dict) for row in sample.rows for name in others)
-
-
-def _may_be_accepted(found: Mapping[str, str]) -> bool:
-    """Whether nothing but scores of passages may say that a system gave the answer."""
-    return found["answer"].lower() in UNSURE_ANSWERS and "accepted" not in found and not _is_graded(found)
-
-
-def _other_answers(columns: Iterable[str], used: str) -> bool:
-    """Whether another column may have the answers of systems, so that the one that is used has the accepted ones."""
-    return any(plain_name(name) in FIELDS["answer"] for name in columns if name != used)
 
 
 def _is_graded(found: Mapping[str, str]) -> bool:
@@ -65,22 +41,14 @@ def _is_graded(found: Mapping[str, str]) -> bool:
     return bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
 
 
-def _is_retrieved(sample: FileSample, column: str | None) -> bool:
-    """Whether a search found the passages, so that a system answered from them."""
-    try:
-        return column is not None and any(are_retrieved(row.get(column)) for row in sample.rows)
-    except WrongLineError:
-        return False
-
-
 def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    """Records, with a note if only the scores of passages say whose the answers are."""
-    yield from parse_rows(rows, finder, reject)
+    """Records, with a note if an ``answer`` beside a prediction is read as the accepted one."""
+    yield from parse_rows(rows, finder, reject, doubt=True)
     found = {field: key for keys in finder.known_keys() for field, key in keys.items()}
-    if {"answer", "passages"} <= found.keys() and "answer" not in finder.columns and _may_be_accepted(found):
+    if plain_name(found.get("accepted", "")) == "answer" and "accepted" not in finder.columns:
         finder.notes.append(
-            f"{found['answer']!r} is read as the system's answer, because a search found the passages; if it is the "
-            f"accepted one: --map {quote_argument('accepted=' + found['answer'])}"
+            f"{found['accepted']!r} is read as the accepted answer, because {found['answer']!r} is the system's; to "
+            f"change that: --map {quote_argument('answer=' + found['accepted'])}"
         )
 
 

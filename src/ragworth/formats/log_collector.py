@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ragworth.collection import plain_text, text_id
-from ragworth.errors import BadLine, format_list, quote_short
+from ragworth.errors import format_list, quote_short
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
 from ragworth.formats.log_values import as_grade
@@ -54,10 +53,6 @@ class LogCollector:
         self.grades = grades
         self.columns: Mapping[str, str] = {}
         """What the file calls the aspects."""
-        self.verdicts: Container[str] = ()
-        """Aspects that are grades only if each value is a word, or true or false."""
-        self.system_column: str | None = None
-        """A column that isn't read as the system, and may name it."""
         self.queries: dict[str, str] = {}
         self.accepted: dict[str, Sequence[str]] = {}
         self.texts: dict[str, str] = {}
@@ -85,10 +80,6 @@ class LogCollector:
         self.no_references: list[int] = []
         self.accepted_places: dict[str, int] = {}
         self.contents: set[tuple[tuple[str, str, int], int | None]] = set()
-        self.again: list[LogRecord] = []
-        """Records without the id of a question that ask one again, until :meth:`add_again` decides on them."""
-        self.places_again: list[int] = []
-        """Places of such records that were added."""
         self.duplicates = 0
         self.repeated_passages = 0
         self.different_repeats = 0
@@ -103,12 +94,8 @@ class LogCollector:
         if record.content is not None and (key, record.content) in self.contents:
             self.duplicates += 1
             return
-        if key in self.seen and (record.query is not None or self.strict):
-            raise WrongLineError(self._twice(record))
         if key in self.seen:
-            self.again.append(record)
-            self.contents.add((key, record.content))
-            return
+            raise WrongLineError(self._twice(record))
         self._check_texts(query, record)
         passages = self._distinct(record, query)
         self.seen.add(key)
@@ -127,26 +114,6 @@ class LogCollector:
         for aspect, value in record.outcomes.items():
             grades = value if isinstance(value, list) else [value]
             self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
-
-    def add_again(self) -> list[BadLine]:
-        """Add the records that ask a question again, each as a question of its own, and return those that can't be.
-
-        If half of the questions recur, none is added: these may be answers of several systems, or repeats.
-        """
-        again, self.again = self.again, []
-        if 2 * len({self._key(record) for record in again}) >= len(self.seen):
-            return [BadLine(record.place, self._twice(record)) for record in again]
-        times: Counter[tuple[str, str, int]] = Counter()
-        bad: list[BadLine] = []
-        for record in again:
-            key = self._key(record)
-            times[key] += 1
-            try:
-                self.add(replace(record, query=f"{key[1]}#{times[key] + 1}", content=None))
-                self.places_again.append(record.place)
-            except WrongLineError as error:
-                bad.append(BadLine(record.place, str(error)))
-        return bad
 
     def _key(self, record: LogRecord) -> tuple[str, str, int]:
         """System, query and repeat of a record. The query of a question without id is derived from its text."""
@@ -191,7 +158,7 @@ class LogCollector:
         if is_missing_answer(text, record.accepted):
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if is_error_message(text, record.question or "", record.accepted):
+        if is_error_message(text, record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status
@@ -249,27 +216,3 @@ class LogCollector:
             self.rows.append((*key, rank, passage.id, passage.score))
         self.other_hops += [(*key, *again) for again in self.found_again]
         self.shown[key] = ShownContext(start, len(self.rows))
-
-    def rename(self, systems: Mapping[str, str], queries: Mapping[str, str]) -> None:
-        """Give systems and queries other names. Of queries that get the same one, the first text stays."""
-
-        def named(system: str, query: str) -> tuple[str, str]:
-            return systems.get(system, system), queries.get(query, query)
-
-        self.seen = {(*named(system, query), repeat) for system, query, repeat in self.seen}
-        self.rows = [(*named(*row[:2]), *row[2:]) for row in self.rows]
-        self.other_hops = [(*named(*each[:2]), *each[2:]) for each in self.other_hops]
-        self.shown = {named(*key): shown for key, shown in self.shown.items()}
-        self.unrecorded = {named(*key): place for key, place in self.unrecorded.items()}
-        self.answers = [(*named(*each[:2]), *each[2:]) for each in self.answers]
-        self.outcomes = {(*named(*key[:2]), key[2]): values for key, values in self.outcomes.items()}
-        self.judged = {(row, queries.get(query, query)): value for (row, query), value in self.judged.items()}
-        texts, self.queries = self.queries, {}
-        for query, text in texts.items():
-            self.queries.setdefault(queries.get(query, query), text)
-        accepted, self.accepted = self.accepted, {}
-        for query, answers in accepted.items():
-            self.accepted.setdefault(queries.get(query, query), answers)
-        relevant, self.relevant = self.relevant, {}
-        for query, passages in relevant.items():
-            self.relevant.setdefault(queries.get(query, query), []).extend(passages)

@@ -25,13 +25,11 @@ from ragworth.formats.log_files import (
     sample_rows,
     unpack_rows,
 )
-from ragworth.formats.log_identity import asks_again, most_recur
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_repeats import mapping_note, mappings_to_try, repeats_error, system_column
+from ragworth.formats.log_repeats import repeats_error
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.log_values import as_row
-from ragworth.formats.numbered_columns import join_numbered
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
@@ -44,20 +42,21 @@ Reject = Callable[[int, str], None]
 Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
 
 
-def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    """Make a record of each row."""
+def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject, *, doubt: bool = False) -> Iterator[LogRecord]:
+    """Make a record of each row. With ``doubt``, unused columns that may be answers or passages are an error."""
     unused = UnusedColumns()
     for place, value in rows.values:
         try:
             row = as_row(value)
             if row is None:
                 raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
-            row = join_numbered(row, finder)
             unused.see(row, finder)
             yield read_record(row, finder, place, cells=rows.cells)
         except WrongLineError as error:
             reject(place, str(error))
-    finder.notes += unused.notes(finder)
+    if doubt:
+        unused.check(finder, rows.source)
+    finder.notes += unused.notes()
 
 
 def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
@@ -97,12 +96,6 @@ class ParsedLog(NamedTuple):
     expected: str
     documents: LoadedCollection | None = None
 
-    @property
-    def recurs(self) -> bool:
-        """Whether a system has several answers to a question, also where most questions have several ids."""
-        twice = self.builder.duplicates > 0 or any(TWICE in each.found for each in self.bad)
-        return twice or asks_again(self.builder) > 0
-
     def build(self, skip: bool) -> LoadedCollection:
         """Make the tables; rows that can't be used are an error unless ``skip``."""
         self._check_bad(skip)
@@ -114,9 +107,7 @@ class ParsedLog(NamedTuple):
             why = f" except for {format_count(len(self.bad), 'bad ' + rows.unit)}" if self.bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
         for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades, **finder.verdicts}
-        builder.verdicts = finder.verdicts
-        builder.system_column = system_column(finder.seen)
+            builder.columns = {**builder.columns, **keys, **finder.grades}
         notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
         return builder.build((*_skipped_note(rows, self.bad), *notes))
 
@@ -194,16 +185,7 @@ class LogFormat:
         system: str,
         skip: bool,
     ) -> LoadedCollection:
-        """Make tables. If most questions recur, a column that tells their answers apart is mapped, with a note."""
-        log = self._parse(read, columns, system, skip)
-        for mapping in mappings_to_try(log.finder) if log.recurs else ():
-            other = self._parse(read, {**(columns or {}), **mapping}, system, skip)
-            usable = not other.recurs and len(other.bad) <= len(log.bad)
-            if other.builder.seen and usable and most_recur(other.builder):
-                systems = {name for name, _, _ in other.builder.seen}
-                other.finder.notes.append(mapping_note(mapping, systems))
-                return other.build(skip)
-        return log.build(skip)
+        return self._parse(read, columns, system, skip).build(skip)
 
     def _parse(
         self,
@@ -236,7 +218,6 @@ class LogFormat:
                 reject(record.place, str(error))
             if not skip and len(bad) >= MAX_REPORTED:
                 break
-        bad += log.builder.add_again()
         return log
 
     def read_contexts(

@@ -40,14 +40,12 @@ class LogGrades(NamedTuple):
     unit: what the places of records count.
     columns: what the file calls the aspects.
     certain: aspects that must be grades, because the user said so.
-    verdicts: aspects that are grades only if each value is a word, or true or false.
     """
 
     source: str
     unit: str
     columns: Mapping[str, str]
     certain: Container[str]
-    verdicts: Container[str] = ()
 
     def table(
         self,
@@ -96,9 +94,6 @@ class LogGrades(NamedTuple):
                 f"classes; if they are grades: --map {aspect}={name}, or [columns]"
             )
             return None
-        if aspect in self.verdicts:
-            given = (i for i, value in enumerate(found.values) if value is not None)
-            found.unknown.extend(i for i in given if i not in found.words)
         if found.unknown:
             few = format_list(list(dict.fromkeys(quote_short(values[i][0], 24) for i in found.unknown)), 3)
             some = aspect in KNOWN_ASPECTS and len(known) > (len(found.unknown) if unsure else 0)
@@ -112,8 +107,7 @@ class LogGrades(NamedTuple):
                     expected=expected_grades(),
                     remedy=grade_remedy([values[i][0] for i in found.unknown]),
                 )
-            words = f"{'not only' if aspect in self.verdicts else 'not numbers or'} words like 'correct'"
-            notes.append(f"{where}{name!r} was not read as a grade: it has {few}, {words}")
+            notes.append(f"{where}{name!r} was not read as a grade: it has {few}, not numbers or words like 'correct'")
             return None
         if found.clash is not None:
             one, other = (values[i] for i in found.clash)

@@ -80,13 +80,6 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
 
 
-def are_retrieved(value: Any) -> bool:
-    """Whether passages have scores, so that a search found them."""
-    found = parse_cell(value, "passage")
-    hits = [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
-    return bool(hits) and all({*SCORE_KEYS, "distance"} & set(map(plain_name, each)) for each in hits)
-
-
 def as_passage(item: Any, rank: int) -> LoggedPassage:
     """One passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
     if isinstance(item, str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,6 @@ from ragworth.formats.log_values import (
     as_name,
     as_repeat,
     as_texts,
-    as_verdict,
     parse_cell,
     plain_value,
 )
@@ -23,6 +23,12 @@ from ragworth.formats.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.values import WrongLineError, as_text
 
 BLANK_NOTE = "passages without any text are left out"
+
+JOINED = re.compile(r"\n\s*\n|\[1\].*\[2\]|^1\..*\n2\.", re.DOTALL)
+"""What programs write between passages that they put into one text."""
+
+JOINED_CHARACTERS = 3000
+"""Characters at the beginning of a text in which that is looked for."""
 
 
 SEVERAL = {name for name in FIELDS["accepted"] if name.endswith("s")}
@@ -51,6 +57,8 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
     if isinstance(shown, str) and shown.strip() in NO_ANSWER_TEXTS | NO_REFERENCE:
         _note_once(finder, f"{keys['passages']!r} such as {shown.strip()!r} are read as no passages")
         shown = []
+    if isinstance(shown, str) and JOINED.search(shown[:JOINED_CHARACTERS]):
+        _note_once(finder, f"{keys['passages']!r} is read as one passage; if several are joined, write them as a list")
     passages = as_passages(shown)
     _note_other_text(shown, passages, finder)
     return LogRecord(
@@ -63,10 +71,7 @@ def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cell
         answer=as_answer(inner_text(finder.get(row, "answer"), "answer"), keys.get("answer", "answer")),
         accepted=as_texts(_accepted(row, finder, cells=cells), cells=cells),
         relevant=read_relevant(row, finder, cells=cells),
-        outcomes={
-            **{name: as_grades(finder.get(row, name), name) for name in grades},
-            **{name: as_verdict(row.get(column)) for name, column in finder.verdicts.items()},
-        },
+        outcomes={name: as_grades(finder.get(row, name), name) for name in grades},
         content=hash(repr(row)),
     )
 

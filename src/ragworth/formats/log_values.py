@@ -74,10 +74,6 @@ def plain_value(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-OBJECT = re.compile(r"[\[,:(]\s*[A-Z]\w*\(\w+=")
-"""An object as Python writes it, such as ``Document(page_content='…')``."""
-
-
 def parse_cell(value: Any, what: str) -> Any:
     """Parse a list in a cell: JSON, or the way Python or NumPy write it. Other texts stay as they are."""
     value = plain_value(value)
@@ -91,30 +87,14 @@ def parse_cell(value: Any, what: str) -> Any:
     except ValueError:
         pass
     try:
-        parsed = _parse_objects(text) if what == "passage" and OBJECT.search(text) else ast.literal_eval(text)
+        parsed = ast.literal_eval(text)
         spaced = _spaced_strings(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
-        if re.match(r"""[\[{]\s*["'{\[]""", text):
+        objects = what == "passage" and re.match(r"\[\s*\(?[A-Z]\w*\(", text)
+        if objects or re.match(r"""[\[{]\s*["'{\[]""", text):
             raise WrongLineError(f"the {what}s start like a list, but can't be read: {quote_short(text, 40)}") from None
         return value
     return spaced or parsed
-
-
-def _parse_objects(text: str) -> Any:
-    """A list or dict as Python writes it, with objects in it as dicts of their fields: documents of LangChain."""
-
-    def convert(node: ast.expr) -> Any:
-        if isinstance(node, ast.List | ast.Tuple):
-            return [convert(each) for each in node.elts]
-        if isinstance(node, ast.Dict):
-            return {convert(key): convert(each) for key, each in zip(node.keys, node.values, strict=True) if key}
-        if isinstance(node, ast.Call):
-            return {each.arg: convert(each.value) for each in node.keywords if each.arg} or ast.unparse(node)
-        if isinstance(node, ast.Name):  # nan
-            return None
-        return ast.literal_eval(node)
-
-    return convert(ast.parse(text, mode="eval").body)
 
 
 def _spaced_strings(text: str) -> list[str]:
@@ -152,12 +132,6 @@ def as_grade(value: Any, what: str) -> Grade:
             return value
         return value if math.isnan(number) else as_number(number, what)
     return as_number(value, what)
-
-
-def as_verdict(value: Any) -> Grade:
-    """A verdict in words, or true or false. Anything else is given as text, which isn't read as a grade."""
-    value = plain_value(value)
-    return value if value is None or isinstance(value, bool | str) else repr(value)
 
 
 def as_repeat(value: Any) -> int:

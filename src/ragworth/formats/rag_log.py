@@ -17,10 +17,8 @@ from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.log_collector import LogCollector
 from ragworth.formats.log_grades import LogGrades
 from ragworth.formats.log_identity import (
+    check_questions,
     make_ids_unique,
-    merge_questions,
-    merge_systems,
-    note_like_names,
     note_repeated_texts,
 )
 from ragworth.formats.reference_passages import find_references
@@ -42,25 +40,18 @@ class LogBuilder(LogCollector):
         if not self.seen:
             raise FormatError("no rows: the file is empty", file=self.source)
         made = [*notes]
-        merge_systems(self, made)
-        merge_questions(self, made)
-        note_like_names(self, made)
+        check_questions(self)
         note_repeated_texts(self, made)
         make_ids_unique(self, made)
         relevance = self._relevance(made)
         contexts = self._contexts(made)
         answers = self._answer_table(made)
         answered = dict.fromkeys((row[0], row[1]) for row in self.answers)
-        grades = LogGrades(self.source, self.unit, self.columns, self.grades, self.verdicts)
+        grades = LogGrades(self.source, self.unit, self.columns, self.grades)
         outcomes = grades.table(self.outcomes, answered, made)
         if self.duplicates:
             again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")
             made.append(f"{self.source}: {again}; each counts once")
-        if self.places_again:
-            made.append(
-                f"{self.source}: {self.places(self.places_again)} with a question that was asked before, read as a "
-                "question of its own; if these are repeats: --map repeat=COLUMN"
-            )
         if self.no_references:
             which = self.places(self.no_references)
             made.append(f"{self.source}: {which} with an accepted answer such as 'N/A'; read as none")

@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
+from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject, parse_rows
 from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_values import as_grade
-from ragworth.formats.side_by_side import split_row
-from ragworth.formats.unused_columns import says_no_grade
 from ragworth.formats.values import WrongLineError
 
 NAMES = {
@@ -41,8 +40,6 @@ def _recognise(sample: FileSample) -> bool:
         return sample.has_any("retrieved_contexts", "response", "reference", "reference_contexts")
     if sample.has_any("predicted_answer", "predicted_answers"):
         return False  # then "answer" is the right one
-    if not sample.has_any("answer", "response") and any(map(split_row, sample.rows)):
-        return False  # several systems in each row
     return sample.has("question", "contexts") and sample.has_any("answer", "ground_truth", "ground_truths")
 
 
@@ -70,7 +67,7 @@ def _without_hop(passage: LoggedPassage) -> LoggedPassage:
 
 
 def _is_score(name: str, value: object) -> bool:
-    if plain_name(name) in KNOWN or says_no_grade(name) or isinstance(value, bool):
+    if plain_name(name) in KNOWN or not direction_of_name(name) or isinstance(value, bool):
         return False
     try:
         return isinstance(as_grade(value, name), float | int)

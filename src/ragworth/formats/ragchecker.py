@@ -71,7 +71,7 @@ def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRe
     for key, record in pairs.items():
         means = {name: sum(numbers) / len(numbers) for name, numbers in labels.get(key, {}).items()}
         yield _replace_outcomes(record, means)
-    finder.notes += unused.notes(finder)
+    finder.notes += unused.notes()
 
 
 def _is_label(name: str) -> bool:

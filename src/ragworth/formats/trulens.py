@@ -13,7 +13,7 @@ from typing import Any
 
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
-from ragworth.formats.grade_names import names_quality
+from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
@@ -123,7 +123,7 @@ def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Gra
             continue
         grade = as_grade(value, name)
         number = grade if isinstance(grade, int | float) and not isinstance(grade, bool) else None
-        named = number is not None and 0 <= number <= 1 and names_quality(name)
+        named = number is not None and 0 <= number <= 1 and direction_of_name(name) != 0
         if f"{name}{CALLS}" in row or name in costed or named:
             grades[name] = grade
         elif number is not None and (note := _unknown_note(name)) not in finder.notes:

@@ -17,8 +17,6 @@ from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import run_name
 from ragworth.formats.grade_words import GradeError
-from ragworth.formats.log_files import sample_file
-from ragworth.formats.log_repeats import tells_apart
 from ragworth.inputs.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.inputs.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
 from ragworth.inputs.references import are_references
@@ -104,7 +102,7 @@ def _recognise_table(head: FileHead, columns: Mapping[str, str] | None) -> list[
 def _read_log(head: FileHead, form: str, columns: Mapping[str, str] | None) -> RecognisedFile:
     """A log. One that is long and has a record per line is read in part, if its first records tell enough."""
     lines = head.file.plain.endswith((*TABLE_SUFFIXES, ".jsonl", ".ndjson"))
-    lines = lines and (head.whole or not (columns or tells_apart(sample_file(head.sample).columns)))
+    lines = lines and (head.whole or not columns)
     sample = head.sample if lines else head.file.path
     log = formats.load(f"{form}:{sample}", columns, skip_bad_lines=lines and not head.whole)
     if not systems_of(log) and are_references(log.collection):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragworth.answer_outcomes import is_surely_better_if_higher, is_surely_better_if_lower, outcome_direction
+from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import is_different
 from ragworth.comparison.comparison import DECIDE_MORE
 from ragworth.errors import format_count, format_list
@@ -128,8 +128,6 @@ class AnswerSentences:
         shared, total = self._shared
         better = self._better_than_first(ranked)
         words = better or self._leader(ranked)
-        if len(ranked) > 1:
-            words += self._assumed_direction()
         if shared < total and len(ranked) > 1 and not better:
             every = "both" if len(ranked) == 2 else "all of them"
             words += f" This is over the {shared:,} of {total:,} questions that have a grade for {every}."
@@ -161,18 +159,6 @@ class AnswerSentences:
         if several and smallest_p(TEST, most, self.ranking.resamples) * pairs >= ALPHA:
             return f" With {units}, no difference can be significant among {pairs:,} pairs of systems."
         return ""
-
-    def _assumed_direction(self) -> str:
-        """Which values are taken to be better, where only the name of the outcome says it, or nothing."""
-        if outcome_direction(self.main) < 0 and not is_surely_better_if_lower(self.main):
-            here, other = "Lower", "higher"
-        elif outcome_direction(self.main) > 0 and not is_surely_better_if_higher(self.main):
-            here, other = "Higher", "lower"
-        else:
-            return ""
-        return (
-            f" {here} values of {self.main} are taken to be better; if {other} ones are, call it {other}_{self.main}."
-        )
 
     def _leaders(self, best: Sequence[str], others: Sequence[str]) -> str:
         """The same of several systems whose means are equal, ahead of others."""

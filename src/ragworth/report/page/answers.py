@@ -254,13 +254,9 @@ def _notes(
     notes = []
     if ranking.shared_means:
         notes.append(f"The systems have grades for different questions. {ranking.note}")
-    if outcome_type(main) is None and outcome_direction(main) > 0 and HUMAN not in main and len(ranking.order) > 1:
-        notes.append(f"Higher values of {main} are taken to be better.")
-    if lower := [name for name in names if outcome_type(name) is None and outcome_direction(name) < 0]:
-        notes.append(f"Lower values of {format_list(lower, 6)} are taken to be better, because of their names.")
     aspects = results.outcomes.distinct("aspect") if results.outcomes is not None else []
     if hidden := [name for name in aspects if outcome_type(name) is None and not outcome_direction(name)]:
-        notes.append(f"Not shown, because their names say nothing of an answer's quality: {format_list(hidden, 6)}.")
+        notes.append(f"Not shown, because nothing says which way they are better: {format_list(hidden, 6)}.")
     given = given_outcomes(results.outcomes) if results.outcomes is not None else frozenset()
     best = main_outcome(list(names), given)
     if best is not None and _source(best, given) < _source(main, given):
