@@ -64,9 +64,3 @@ def test_a_card_survives_a_file_and_its_page_is_escaped(tmp_path: Path) -> None:
     assert (again.title, again.kept, again.corpus) == (card.title, 4, card.corpus)
     page = (tmp_path / "card.md").read_text()
     assert "<b>" not in page
-
-
-def test_a_card_of_another_format_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "card.json").write_text('{"format": 99, "title": "x"}')
-    with pytest.raises(FormatError, match="another format"):
-        CollectionCard.read(tmp_path)

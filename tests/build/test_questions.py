@@ -12,9 +12,8 @@ import pytest
 from ragworth import config, formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
-from ragworth.build.crux.labels import graded_relevance
 from ragworth.build.drafts import Draft, Drafts
-from ragworth.build.outputs import OUTPUTS, write_collection
+from ragworth.build.outputs import write_collection
 from ragworth.build.question_set import read_question_set
 from ragworth.build.questions.build import (
     SURPLUS,
@@ -36,7 +35,6 @@ from ragworth.calls.job import Job
 from ragworth.conversations import turns_of
 from ragworth.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
-from ragworth.formats import texts
 from ragworth.inputs.problems import Problems
 from ragworth.retrieval.document_files import read_documents
 from tests.build.samples import TEXTS, careful_reader, write_corpus
@@ -200,10 +198,10 @@ def drafts(corpus: Corpus) -> Drafts:
 
 @pytest.fixture(scope="module")
 def written(built: BuiltQuestions, drafts: Drafts, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One build in every format."""
+    """One build."""
     folder = tmp_path_factory.mktemp("collection")
     passages = built.corpus.passages
-    write_collection(folder, drafts, passages, built.checks.frame, built.card, also=[*OUTPUTS], dense=False)
+    write_collection(folder, drafts, passages, built.checks.frame, built.card, dense=False)
     return folder
 
 
@@ -256,40 +254,6 @@ def test_a_collection_is_a_workspace(corpus: Corpus, drafts: Drafts, written: Pa
     assert "Mills &amp; more" in (written / "card.md").read_text()
 
 
-def test_a_beir_folder_reads_back(corpus: Corpus, drafts: Drafts, written: Path, labels: Labels) -> None:
-    collection = formats.load(f"beir:{written / 'beir'}").collection
-    judged = [draft.fields["question"] for draft in drafts.kept if draft.fields["answerable"]]
-    assert texts_of(collection.queries) == judged
-    assert texts_of(collection.passages) == texts_of(corpus.passages)
-    assert labelled(f"beir:{written / 'beir'}") == labels
-
-
-def test_trec_files_read_back(corpus: Corpus, written: Path, labels: Labels) -> None:
-    topics = texts.read(written / "trec" / "topics.tsv", "queries").queries
-    assert texts_of(topics) == ["Who built the mill?", "Which is older?", "And when?", "Who owns the moon?"]
-    passages = texts.read(written / "trec" / "collection.tsv", "passages").passages
-    assert passages["passage"].to_list() == corpus.passages["passage"].to_list()
-    assert labelled(written / "trec" / "qrels.txt") == labels
-
-
-def test_a_ragas_dataset_reads_back(written: Path, labels: Labels) -> None:
-    found = read_question_set([str(written / "ragas.jsonl")]).questions
-    assert [each.text for each in found][1:] == ["Which is older?", "When was the mill built?", "Who owns the moon?"]
-    assert [each.answers for each in found] == [("Oake",)] * 3 + [()]
-    assert {(f"q{number}", passage) for number, each in enumerate(found) for passage in each.passages} == labels
-
-
-def test_a_crux_folder_needs_every_passage_of_a_question(drafts: Drafts, written: Path, labels: Labels) -> None:
-    """Only all passages of a question answer all of its sub-questions, so the required passages are the labels."""
-    loaded = formats.load(f"crux:{written / 'crux'}")
-    assert loaded.collection.queries["query"].to_list() == [draft.id for draft in drafts.kept]
-    assert loaded.collection.subquestions["query"].to_list() == ["q0", "q1", "q1", "q2", "q3"]
-    assert loaded.contexts is not None and loaded.collection.ratings is not None
-    assert set(loaded.contexts.frame.select("query", "passage").rows()) == labels
-    required = graded_relevance(loaded.collection.ratings).frame.filter(pl.col("value") == 3)
-    assert set(required.select("query", "passage").rows()) == labels
-
-
 def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text("mine")
     with pytest.raises(InputError, match=r"queries\.jsonl"):
@@ -307,17 +271,3 @@ def test_a_plan_file_is_checked_whole(tmp_path: Path) -> None:
     )
     path.write_text("questions = 7\n[types]\nlist = 2\n")
     assert read_plan(path, seed=3) == QuestionPlan(questions=7, seed=3, types={"list": 2})
-
-
-def test_sources_and_candidates_are_read_from_the_tables(corpus: Corpus) -> None:
-    """As mappings and sequences do, without a copy of the corpus."""
-    sources = corpus.sources
-    assert list(sources) == corpus.passages["passage"].to_list() and len(sources) == corpus.passages.height
-    assert [source.id for source in sources.values()] == list(sources)
-    assert all(sources[source.id] == source for source in sources.values())
-    assert "no-such-passage" not in sources
-    candidates = corpus.slots[0].candidates
-    assert set(candidates) <= set(sources)
-    assert candidates[-1] == list(candidates)[-1] and candidates[:2] == list(candidates)[:2]
-    with pytest.raises(IndexError):
-        candidates[len(candidates)]

@@ -19,7 +19,6 @@ from ragworth.report.render import escape_markdown, markdown_grid
 
 CARD_FILE = "card.json"
 PAGE_FILE = "card.md"
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,6 @@ class CollectionCard:
     license: str = "not stated"
     notes: Sequence[str] = ()
     version: str = __version__
-    format: int = FORMAT
 
     def write(self, folder: str | Path) -> None:
         """Write ``card.json`` and, for people, ``card.md``."""
@@ -65,10 +63,7 @@ class CollectionCard:
         with open_file(path) as stream:
             data = stream.read()
         try:
-            facts = parse_json(data)
-            if facts.pop("format") != FORMAT:
-                raise FormatError("this card has another format", file=str(path), remedy="use a newer ragworth")
-            return cls(**facts)
+            return cls(**parse_json(data))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = quote_short(str(error), 80)
             raise FormatError(f"this isn't a collection card ({reason})", file=str(path)) from error

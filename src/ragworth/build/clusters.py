@@ -57,11 +57,6 @@ def cluster_documents(texts: Sequence[str], number: int | None = None, *, seed: 
     return _cluster(project, texts, number, seed)
 
 
-def cluster_vectors(vectors: Floats, texts: Sequence[str], number: int, *, seed: int = 0) -> Clusters:
-    """Cluster unit vectors of documents."""
-    return _cluster(lambda rows: vectors[np.asarray(rows)], texts, number, seed)
-
-
 def _cluster(vectors: VectorsOf, texts: Sequence[str], number: int, seed: int) -> Clusters:
     """Spherical k-means, trained on at most a few thousand documents; vectors are made batch by batch, and not kept."""
     draw = np.random.default_rng(seed)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ragworth.annotators.contract import AnnotationItem
 from ragworth.errors import InputError, format_count
 from ragworth.stats.capture_recapture import chao2, chapman
 from ragworth.stats.estimate import Estimate
 from ragworth.tables import OK, Contexts, Judgments
-
-ROWS = 1 << 16
-"""Rows that are pooled at a time."""
-
-POOL_SCHEMA = {"query": pl.String, "passage": pl.String, "systems": pl.Int64, "rank": pl.Int64}
 
 RELEVANT_SCHEMA = {
     "query": pl.String,
@@ -46,19 +39,14 @@ def pool_contexts(contexts: Contexts, depth: int) -> Pool:
     systems = tuple(contexts.systems)
     if not systems:
         raise InputError("there is nothing to pool", expected="at least one system")
-    pooled = [_pool(rows, depth) for rows in rows_by_query(contexts.parts, ["query", "passage", "rank"])]
-    return Pool(pl.concat(pooled) if pooled else pl.DataFrame(schema=POOL_SCHEMA), systems, depth)
-
-
-def _pool(rows: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The pool of some queries. A system shows a passage once for a query, so rows of a pair count systems."""
-    shown = rows.filter(pl.col("rank") <= depth).with_columns(pl.col("rank").cast(pl.Int64))
+    # A system shows a passage once for a query, so rows of a pair count systems.
+    shown = contexts.frame.filter(pl.col("rank") <= depth).with_columns(pl.col("rank").cast(pl.Int64))
     frame = shown.group_by("query", "passage", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("systems"), pl.col("rank").min()
     )
     order = frame.select(pl.col("query").unique(maintain_order=True)).with_row_index("place")
     ranked = frame.join(order, on="query", maintain_order="left").sort("place", "rank", maintain_order=True)
-    return ranked.drop("place")
+    return Pool(ranked.drop("place"), systems, depth)
 
 
 def unjudged_items(pool: Pool, judgments: Judgments | None) -> list[AnnotationItem]:
@@ -115,57 +103,13 @@ def estimate_relevant(
 
 def _caught(pool: Pool, labels: pl.DataFrame, relevance: float) -> Iterator[tuple[str, int, int, list[int]]]:
     """For each query: how many passages are pooled and judged, and how many systems found each relevant one."""
-    marked = pool.frame.select("query", "passage", "systems", pl.lit(None, pl.Float64).alias("value"))
-    known = labels.select("query", "passage", pl.lit(None, pl.Int64).alias("systems"), "value")
-    for rows in rows_by_query([marked, known], ["query", "passage", "systems", "value"]):
-        pairs = rows.group_by("query", "passage", maintain_order=True).agg(
-            pl.col("systems", "value").drop_nulls().first()
-        )
-        yield from (
-            pairs.drop_nulls("systems")
-            .group_by("query", maintain_order=True)
-            .agg(
-                pl.len().alias("pooled"),
-                pl.col("value").count().alias("judged"),
-                pl.col("systems").filter(pl.col("value") >= relevance).alias("caught"),
-            )
-            .iter_rows()
-        )
-
-
-def rows_by_query(frames: Sequence[pl.DataFrame], columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """The rows of a few queries at a time, from all frames together, queries in order of their first rows.
-
-    Only positions of rows are held of all queries, so memory depends on the columns of `ROWS` rows at a time.
-    """
-    runs = [_query_runs(frame) for frame in frames]
-    places = pl.concat([each.select("query") for each in runs]).unique(maintain_order=True).with_row_index("place")
-    runs = [each.join(places, on="query", maintain_order="left").drop("query").sort("place") for each in runs]
-    ends = pl.concat(runs).group_by("place").agg(pl.col("length").sum()).sort("place")["length"].cum_sum().to_numpy()
-    first = 0
-    while first < len(ends):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + ROWS, side="right")))
-        parts = []
-        for frame, each in zip(frames, runs, strict=True):
-            mine = each.filter(pl.col("place").is_between(first, last - 1))
-            parts.append(frame.select(columns)[_positions(mine["start"].to_numpy(), mine["length"].to_numpy())])
-        yield pl.concat(parts)
-        first = last
-
-
-def _query_runs(frame: pl.DataFrame) -> pl.DataFrame:
-    """Where the rows of a query follow each other: query, start and length."""
-    runs = frame.select(pl.col("query").rle().struct.unnest()).rename({"value": "query", "len": "length"})
-    return runs.with_columns(
-        pl.col("length").cast(pl.Int64), start=pl.col("length").cast(pl.Int64).cum_sum() - pl.col("length")
+    pairs = pool.frame.join(labels, on=["query", "passage"], how="left", maintain_order="left")
+    counts = pairs.group_by("query", maintain_order=True).agg(
+        pl.len().alias("pooled"),
+        pl.col("value").count().alias("judged"),
+        pl.col("systems").filter(pl.col("value") >= relevance).alias("caught"),
     )
-
-
-def _positions(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers from each start on, as many as its length says."""
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+    return counts.iter_rows()
 
 
 def _estimate(

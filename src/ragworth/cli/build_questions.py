@@ -25,18 +25,8 @@ CACHE_FOLDER = ".ragworth"
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
 @click.option("--clusters", type=click.IntRange(1, 50), help="Clusters of documents.  [default: by their number]")
-@click.option(
-    "--cluster-by",
-    type=click.Choice(["words", "meaning"]),
-    default="words",
-    show_default=True,
-    help="Cluster documents by their words, or by meaning with the encoder.",
-)
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
 @click.option("--license", "licence", default="not stated", help="Licence of the documents, for the card.")
-@click.option(
-    "--also", multiple=True, type=click.Choice(["beir", "trec", "crux", "ragas"]), help="Write this format too."
-)
 @click.option(
     "--unknown",
     type=click.Choice(["keep", "drop"]),
@@ -58,22 +48,19 @@ def command(**given: Any) -> None:
     ragworth build questions docs manual.pdf -o collection -n 50 --plan plan.toml
     ragworth build questions docs -o collection -M openai:writer@http://localhost:8000 -M openai:reader@http://localhost:8001
     """
-    from ragworth.build.outputs import collection_files, write_collection
+    from ragworth.build.outputs import FILES, write_collection
     from ragworth.build.questions.build import build_questions, prepare_corpus
     from ragworth.retrieval.document_files import read_documents
     from ragworth.storage.cache import mark_cache
     from ragworth.storage.file_record import FileRecord
 
     roles = take_role_options(given)
-    output, also = Path(given["output"]), given["also"]
-    FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(collection_files(also))
+    output = Path(given["output"])
+    FileRecord(output, remedy="move it away, or name another folder").refuse_foreign(FILES)
     plan = _read_plan(given, roles)
     advice = "--skip-bad-files leaves out what can't be read"
     read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"], advice=advice)
-    by_meaning = given["cluster_by"] == "meaning"
-    if by_meaning and roles.encoder == "none":
-        raise click.UsageError("--cluster-by meaning needs an encoder, and --encoder is none")
-    corpus = prepare_corpus(read, plan, given["words"], given["clusters"], roles.encoder if by_meaning else "")
+    corpus = prepare_corpus(read, plan, given["words"], given["clusters"])
     with ExitStack() as stack:
         jobs, notes = open_jobs(stack, roles, writes=True)
         settings = _settings(given, roles, plan, output)
@@ -86,7 +73,7 @@ def command(**given: Any) -> None:
             stack.enter_context(report_job(job, roles.calling))
         built = build_questions(corpus, settings, jobs)
         dense = "dense" not in {note.split(":")[0] for note in built.checks.notes}
-        write_collection(output, built.drafts, corpus.passages, built.checks.frame, built.card, also=also, dense=dense)
+        write_collection(output, built.drafts, corpus.passages, built.checks.frame, built.card, dense=dense)
         _print_result(built, output, roles.calling.quiet)
 
 

@@ -6,15 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import ClassVar, NamedTuple
 
 import polars as pl
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.near_duplicates import (
-    MAX_EXACT,
     Floats,
     block_pairs,
     jaccard,
@@ -67,14 +64,12 @@ class NoDuplicate(Check):
         questions = evidence.questions.questions
         missing = evidence.missing.get("encoder", "")
         similar: dict[int, dict[int, float]] = {}
-        with TemporaryDirectory(prefix="ragworth-", ignore_cleanup_errors=True) as folder:
-            encoder = "" if missing or not questions else evidence.encoder
-            vectors = encode_questions(_texts(questions), encoder, Path(folder)) if encoder else None
-            for one, other, value in self._alike(questions, vectors):
-                known = similar.get(other, {}).get(one, 0.0)
-                if value > known and (known or _same_request(questions[one], questions[other])):
-                    similar.setdefault(other, {})[one] = value
-            del vectors
+        encoder = "" if missing or not questions else evidence.encoder
+        vectors = encode_questions(_texts(questions), encoder) if encoder else None
+        for one, other, value in self._alike(questions, vectors):
+            known = similar.get(other, {}).get(one, 0.0)
+            if value > known and (known or _same_request(questions[one], questions[other])):
+                similar.setdefault(other, {})[one] = value
         how = f"compared by wording only: {missing}" if missing else ""
         return [_finding(similar.get(number, {}), questions, how) for number in range(len(questions))]
 
@@ -152,10 +147,9 @@ def _same_names(one: str, other: str) -> bool:
     return names[0] <= words[1] and names[1] <= words[0]
 
 
-def encode_questions(texts: Sequence[str], encoder: str, folder: Path) -> Floats:
-    """Unit vectors of questions; those of many are in a file in the folder."""
+def encode_questions(texts: Sequence[str], encoder: str) -> Floats:
+    """Unit vectors of questions."""
     from ragworth.retrieval.encoders import open_encoder
     from ragworth.retrieval.encoders.vector_cache import load_vectors
 
-    cache = folder if len(texts) > MAX_EXACT else None
-    return load_vectors(open_encoder(encoder), pl.Series(list(texts), dtype=pl.String), cache)
+    return load_vectors(open_encoder(encoder), pl.Series(list(texts), dtype=pl.String), None)

@@ -21,7 +21,7 @@ from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, Sour
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
 from ragworth.build.questions.rules import RuleWriter
-from ragworth.build.questions.sources import PassageSources, repeated_passages
+from ragworth.build.questions.sources import passage_sources, repeated_passages
 from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -83,20 +83,18 @@ def prepare_corpus(
     plan: QuestionPlan,
     words: int = PASSAGE_WORDS,
     clusters: int | None = None,
-    encoder: str = "",
 ) -> Corpus:
     """Split documents into passages, cluster them and plan the questions.
 
-    ``encoder``: cluster by meaning, with this encoder, instead of by words. A blank in the id of a document becomes
-    ``%20``, since ids with blanks can't be written to TREC files.
+    A blank in the id of a document becomes ``%20``, since ids with blanks can't be written to TREC files.
     """
     documents = documents._replace(frame=documents.frame.with_columns(pl.col("document").str.replace_all(r"\s", "%20")))
     pieces = chunk(documents.frame, "words", words, titles="front")
     passages = pieces.frame
-    found = plan_clusters(documents.frame, plan.seed, clusters, encoder)
+    found = plan_clusters(documents.frame, plan.seed, clusters)
     slots = plan_slots(plan, documents.frame, passages, found)
     shown = passages.select("passage", "text", "document")
-    return Corpus(documents, shown, PassageSources(passages), repeated_passages(passages), found, slots)
+    return Corpus(documents, shown, passage_sources(passages), repeated_passages(passages), found, slots)
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:

@@ -18,19 +18,16 @@ Shares come from a TOML file; everything in it is optional::
 from __future__ import annotations
 
 import random
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from ragworth.build.clusters import Clusters, cluster_count, cluster_documents, cluster_vectors
+from ragworth.build.clusters import Clusters, cluster_documents
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_count, format_list
@@ -40,8 +37,8 @@ from ragworth.nested_text import parse_toml
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
 """Passages that a writer may try for one question."""
-HEAD, BATCH = 4000, 2048
-"""Characters of a document that clusters go by, and documents that are read at a time."""
+HEAD = 4000
+"""Characters of a document that clusters go by."""
 
 
 @dataclass(frozen=True)
@@ -130,47 +127,10 @@ def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return parts
 
 
-def plan_clusters(
-    documents: pl.DataFrame, seed: int, number: int | None = None, encoder: str = "", cache: Path | None = None
-) -> Clusters:
-    """Clusters of documents (document, title, text) by their titles and first words: by the words themselves, or by
-    their meaning if an encoder is named."""
-    heads = DocumentHeads(documents)
-    if not encoder:
-        return cluster_documents(heads, number, seed=seed)
-    from ragworth.retrieval.encoders import open_encoder
-    from ragworth.retrieval.encoders.vector_cache import load_vectors
-
-    vectors = load_vectors(open_encoder(encoder), _heads(documents), cache)
-    return cluster_vectors(vectors, heads, min(number or cluster_count(len(heads)), len(heads)), seed=seed)
-
-
-class DocumentHeads(Sequence[str]):
-    """The title and first words of each document, made when they are read."""
-
-    def __init__(self, documents: pl.DataFrame) -> None:
-        self._documents = documents.select("title", "text")
-
-    def __len__(self) -> int:
-        return self._documents.height
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return _heads(self._documents[place]).to_list()
-        title, text = self._documents.row(place)
-        return f"{title}\n{text[:HEAD]}"
-
-    def __iter__(self) -> Iterator[str]:
-        for part in self._documents.iter_slices(BATCH):
-            yield from _heads(part)
-
-
-def _heads(documents: pl.DataFrame) -> pl.Series:
-    return documents["title"] + "\n" + documents["text"].str.head(HEAD)
+def plan_clusters(documents: pl.DataFrame, seed: int, number: int | None = None) -> Clusters:
+    """Clusters of documents (document, title, text) by the words of their titles and beginnings."""
+    heads = documents["title"] + "\n" + documents["text"].str.head(HEAD)
+    return cluster_documents(heads.to_list(), number, seed=seed)
 
 
 def plan_slots(
@@ -189,8 +149,8 @@ def plan_slots(
         raise InputError(
             f"{format_count(lacking, 'passage')} of documents that aren't there", expected="their documents"
         )
-    members = [(owners == label).arg_true().to_numpy() for label in range(len(clusters.names))]
-    sizes = {name: float(len(rows)) for name, rows in zip(clusters.names, members, strict=True)}
+    members = [passages["passage"].filter(owners == label) for label in range(len(clusters.names))]
+    sizes = {name: float(len(some)) for name, some in zip(clusters.names, members, strict=True)}
     strata = {
         (cluster, kind, style): size * plan.types[kind] * plan.styles[style]
         for (cluster, size), kind, style in product(sizes.items(), plan.types, plan.styles)
@@ -201,9 +161,9 @@ def plan_slots(
     for key, count in counts.items():
         wanted[key.split("\t")[0]] += count
     decks = {
-        name: _Deck(passages["passage"], rows, wanted[name], draw)
-        for name, rows in zip(clusters.names, members, strict=True)
-        if len(rows)
+        name: _Deck(some.to_list(), wanted[name], draw)
+        for name, some in zip(clusters.names, members, strict=True)
+        if len(some)
     }
     slots: list[QuestionSlot] = []
     for key, count in counts.items():
@@ -223,43 +183,14 @@ def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
 class _Deck:
     """Passages in random order, dealt to a number of questions. Their starts are spread evenly over all passages."""
 
-    def __init__(self, ids: pl.Series, rows: NDArray[np.uint32], questions: int, draw: random.Random) -> None:
-        self._ids, self._at = ids, 0
-        self._rows = array("I", rows.astype(np.uintc).tobytes())
-        self._step = max(1, len(rows) // max(1, questions))
-        draw.shuffle(self._rows)
+    def __init__(self, passages: list[str], questions: int, draw: random.Random) -> None:
+        self._passages, self._at = passages, 0
+        self._step = max(1, len(passages) // max(1, questions))
+        draw.shuffle(self._passages)
 
-    def deal(self, number: int) -> SlotPassages:
-        """The candidates of the next question."""
-        found = SlotPassages(self._ids, self._rows, self._at, min(number, len(self._rows)))
-        self._at = (self._at + self._step) % len(self._rows)
-        return found
-
-
-class SlotPassages(Sequence[str]):
-    """Passages of a deck from a place on; after the last one comes the first. Decks are shared, so this is small."""
-
-    __slots__ = ("_ids", "_number", "_rows", "_start")
-
-    def __init__(self, ids: pl.Series, rows: Sequence[int], start: int, number: int) -> None:
-        self._ids, self._rows, self._start, self._number = ids, rows, start, number
-
-    def __len__(self) -> int:
-        return self._number
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self[each] for each in range(*place.indices(self._number))]
-        if not -self._number <= place < self._number:
-            raise IndexError(place)
-        return str(self._ids[self._rows[(self._start + place % self._number) % len(self._rows)]])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
+    def deal(self, number: int) -> list[str]:
+        """The candidates of the next question: passages from a place on; after the last one comes the first."""
+        size = len(self._passages)
+        candidates = [self._passages[(self._at + step) % size] for step in range(min(number, size))]
+        self._at = (self._at + self._step) % size
+        return candidates
