@@ -203,13 +203,6 @@ def test_numbers_that_are_none(kind: str) -> None:
     assert OK not in found.frame["status"]
 
 
-@pytest.mark.parametrize("kind", ["likelihood", "confidence"])
-def test_a_trace_without_tokens(kind: str) -> None:
-    found = annotate(kind, {"q1": {"p1": 1.0}}, WORLD, Scripted(lambda _: Trace((), (), ())))
-    assert found.frame["value"].to_list() == [None] * found.frame.height
-    assert OK not in found.frame["status"]
-
-
 def test_an_impossible_answer_is_unlikely_and_not_infinitely_so() -> None:
     """A probability of 0 has no logarithm: the row says that something is wrong, and its file can be read again."""
     found = annotate("likelihood", {"q1": {"p1": 1.0}}, WORLD, Scripted(lambda _: -math.inf))
@@ -285,12 +278,6 @@ def test_a_reading_that_fails_costs_the_key_measures_alone() -> None:
     assert found.frame["raw"][0] == "t0 "
 
 
-def test_half_a_character_in_an_answer_is_no_end_of_the_run() -> None:
-    found = annotate("downstream", RUN, WORLD, Scripted({"*": "Ann \ud83d"}), k=1, compare="containment")
-    assert statuses(found) == [OK]
-    assert found.frame["raw"][0].startswith("Ann ")
-
-
 # Passages that do not fit
 
 
@@ -326,10 +313,6 @@ def test_a_passage_that_was_cut_is_not_judged_unless_that_is_wanted(kind: str) -
     kept = annotate(kind, RUN, WORLD, Cutting(fine, "sold"), keep_cut=True).frame
     assert set(kept["status"]) == {OK}
     assert set(kept.filter(pl.col("passage") == "p2")["cut"]) == {7}
-
-
-def test_what_was_written_from_a_cut_passage_is_kept() -> None:
-    assert annotate("downstream", RUN, WORLD, Cutting(fine, "sold"), k=2).frame["raw"][1] == "Ann"
 
 
 def test_one_answer_for_which_a_passage_was_cut_makes_the_best_unknown() -> None:
@@ -457,12 +440,6 @@ def test_what_the_budget_did_not_reach_was_not_asked() -> None:
     assert found.notes[0] == "3 of 4 judgments have a value; without one: not-asked 1"
 
 
-def test_a_budget_that_ends_between_two_rounds() -> None:
-    # An answer with the context and one without; nothing is left to read the first without the context.
-    assert set(limited("confidence", 2).frame["status"]) <= {NOT_ASKED, OK}
-    assert NOT_ASKED in limited("confidence", 2).frame["status"]
-
-
 # Models and settings that cannot do it
 
 LACKING: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -490,32 +467,6 @@ def test_a_model_that_cannot_do_it_is_refused_before_anything_runs(
     model = Scripted(fine, abilities=abilities)
     with pytest.raises(ModelError, match="needs a model that can"):
         annotate(kind, RUN, WORLD, model, store=tmp_path / "calls.sqlite", **settings)
-    assert model.calls == 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "words"),
-    [
-        ("abstention", {"estimator": "guess"}, "estimator is 'guess'"),
-        ("abstention", {"samples": 0}, "samples is 0"),
-        ("abstention", {"floor": 2}, "floor is 2"),
-        ("relevance", {"how": "somehow"}, "how is 'somehow'"),
-        ("downstream", {"compare": "bleu"}, "compare is 'bleu'"),
-        ("downstream", {"colour": "red"}, "no setting colour"),
-        ("confidence", {"measures": "PPL,Entrpy"}, "Entrpy"),
-        ("confidence", {"measures": ""}, "measures"),
-        ("confidence", {"measures": "PPL,PPL"}, "measures"),
-        ("confidence", {"top": 1.5}, "top is 1.5"),
-        ("confidence", {"a": -0.1}, "a is -0.1"),
-    ],
-    ids=str,
-)
-def test_settings_that_cannot_be_are_refused_before_anything_runs(
-    kind: str, settings: dict[str, Any], words: str
-) -> None:
-    model = Scripted(fine)
-    with pytest.raises(InputError, match=words):
-        annotate(kind, RUN, WORLD, model, **settings)
     assert model.calls == 0
 
 
@@ -561,27 +512,6 @@ def test_entropies_that_are_only_bounded_are_refused_or_said_to_be_bounds() -> N
     assert column(found, "value", "aspect") == pytest.approx({"PPL": -math.e, "Entropy": -0.25})
     assert found.frame["high"][0] == -2.0
     assert "least possible entropy" in found.frame["source"][0]
-
-
-def test_a_difference_of_two_bounds_is_no_bound() -> None:
-    """With an entropy from 0.25 to 2 on both sides, their difference is anything from −1.75 to 1.75, and not 0."""
-
-    class Narrow(Scripted):
-        def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
-            made = super().generate(requests)
-            return [
-                one._replace(outputs=(Output("x", "stop", bounded(0.25, 2.0)),)) if isinstance(one, Generated) else one
-                for one in made
-            ]
-
-    model = Narrow(fine, abilities=["generate", "logprobs"])
-    try:
-        found = annotate("confidence", RUN, WORLD, model, measures="Entropy", relative=True, approximate=True)
-    except InputError:
-        assert model.calls == 0
-        return
-    assert found.frame["value"][0] == pytest.approx(1.75)
-    assert found.frame["high"][0] == pytest.approx(-1.75)
 
 
 def test_every_value_says_where_it_comes_from() -> None:

@@ -19,7 +19,7 @@ from ragworth.generation.writer import AnsweringResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.text_lookup import TextLookup
-from ragworth.text_match.citations import parse_citations, without_citations
+from ragworth.text_match.citations import parse_citations
 
 PASSAGES = {"a": "Ann built the mill.", "b": "The mill is old.", "c": "Ducks swim here.", "e": "  "}
 TEXTS = ragworth.Collection.of(
@@ -329,11 +329,6 @@ def test_forms_of_citations(text: str, cited: tuple[str, ...], strays: int) -> N
     assert parse_citations(text, ["a", "b", "c"]) == (cited, strays)
 
 
-def test_a_text_without_its_citations() -> None:
-    assert without_citations("Ann built it [1]. It is old [2, 1][3].") == "Ann built it. It is old."
-    assert without_citations("no [marks] here") == "no [marks] here"
-
-
 def test_prompts_by_name_or_file(tmp_path: Path) -> None:
     own = tmp_path / "mine.txt"
     own.write_text("[user]\n{{#passages}}<{{id}}|{{rank}}|{{number}}> {{text*}}\n{{/passages}}{{query}}\n")
@@ -355,24 +350,6 @@ def test_prompts_by_name_or_file(tmp_path: Path) -> None:
         answered(prompt="answer-alone")
     with pytest.raises(PromptError, match="unknown prompt 'nonsense'"):
         answered(prompt="nonsense")
-
-
-def test_the_same_is_never_paid_twice(tmp_path: Path) -> None:
-    heard = Heard()
-    twins = ragworth.Contexts.concat([ragworth.Contexts(RUN, system="x"), ragworth.Contexts(RUN, system="y")])
-    made = answered(twins, model=heard.model, store=tmp_path / "calls.sqlite")
-    assert (made.frame.height, heard.model.calls) == (4, 2)
-    again = answered(twins, model=heard.model, store=tmp_path / "calls.sqlite", without=True)
-    assert heard.model.calls == 4
-    assert again.frame.head(4).equals(made.frame)
-
-
-def test_some_of_the_queries() -> None:
-    assert answered(limit=1).frame["query"].to_list() == ["q1"]
-    assert answered(limit=9).frame["query"].to_list() == ["q1", "q2"]
-    drawn = {answered(sample=1, sample_seed=seed).frame["query"].item() for seed in range(8)}
-    assert drawn == {"q1", "q2"}
-    assert answered(sample=1, sample_seed=3).frame.equals(answered(sample=1, sample_seed=3).frame)
 
 
 @pytest.mark.parametrize(
@@ -411,7 +388,3 @@ def test_bad_input() -> None:
         answered(model=3)
     with pytest.raises(ModelError, match="cannot generate"):
         answered(model=Scripted({}, abilities=("choose",)))
-
-
-def test_citations_that_repeat_are_one() -> None:
-    assert parse_citations("[1][1][2]", ["a", "b"]).passages == ("a", "b")

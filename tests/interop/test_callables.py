@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ragworth
 from ragworth import retrieval
 from ragworth.collection import text_id
 from ragworth.errors import InputError
 from ragworth.interop.hits import Hit, WrongShapeError, order_hits, parse_hits, rank_hits
-from ragworth.retrieval import StepContext, retrieve
+from ragworth.retrieval import retrieve
 from tests.retrieval.samples import QUERIES, passages, world
 
 
@@ -126,19 +125,6 @@ def test_each_passage_once_best_first(pairs: list[tuple[str, float]], k: int) ->
     assert made.again == len(pairs) - len(best)
 
 
-def test_functions_beside_pipelines() -> None:
-    def scored(text: str) -> dict[str, float]:
-        return {"p3": 1.0, "p4": 3.0, "p1": 2.0}
-
-    made = ragworth.retrieve({"mine": search, "scored": scored, "turned": [scored, "reversed % 2"]}, world())
-    assert made.systems == ["mine", "scored", "turned"]
-    assert passages(made, "mine") == {"q1": ["p2", "p1"], "q2": [], "q3": [], "q4": []}
-    assert passages(made, "scored")["q2"] == ["p4", "p1", "p3"]
-    assert made.only("scored").frame["score"].to_list()[:3] == [3.0, 2.0, 1.0]
-    assert passages(made, "turned")["q3"] == ["p3", "p1"]
-    assert "mine: nothing was retrieved for 3 queries ('q2', 'q3', 'q4')" in made.notes
-
-
 def test_an_empty_query_is_not_passed_on() -> None:
     asked: list[str] = []
 
@@ -230,23 +216,12 @@ def test_errors_name_the_system_and_the_query() -> None:
         retrieve({"mine": lambda text: "p1"}, world())
 
 
-def test_texts_of_queries_are_needed() -> None:
-    context = StepContext.of(world().collection, ["q1", "unknown"])
-    with pytest.raises(InputError, match="mine: called lacks an input: no text of 1 query"):
-        retrieve({"mine": search}, context)
-
-
 @pytest.mark.parametrize("thing", [7, None, SimpleNamespace(), retrieval.bm25, {"a": 1}])
 def test_what_is_no_retriever(thing: Any) -> None:
     with pytest.raises(InputError, match=r"s: .* is not a pipeline"):
         retrieve({"s": thing}, world())
     with pytest.raises(InputError, match="is not a retriever"):
         retrieval.called(thing)
-
-
-def test_it_stands_first() -> None:
-    with pytest.raises(InputError, match="called can't follow bm25"):
-        retrieve({"s": ["bm25", search]}, world())
 
 
 @pytest.mark.parametrize(("sign", "noted"), [(1, True), (-1, False)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import polars as pl
 import pytest
@@ -20,7 +19,6 @@ from ragworth.formats.grade_words import THREE_WAY
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.file_names import safe_file_name
-from ragworth.label.exports.label_studio import labelling_config
 from ragworth.label.exports.notes import export_notes
 from ragworth.label.imports import import_labels
 from ragworth.label.items import read_items, write_items
@@ -216,13 +214,6 @@ def test_answers_without_a_number_are_those_of_the_first_repeat(tmp_path: Path) 
     assert (people["item"].to_list(), grader["item"].to_list()) == (["bm25", "bm25 · 1"], ["bm25"])
 
 
-def test_grades_are_read_as_people_s_outcomes(tmp_path: Path) -> None:
-    export_labels(labelled("answer-grade"), "tables", tmp_path)
-    found = outcome_files.read(tmp_path / "consensus-outcomes.csv")
-    assert found.frame["aspect"].unique().to_list() == ["human"]
-    assert set(found.frame["value"].drop_nulls()) <= {1.0, 0.5, 0.0, -1.0}
-
-
 def test_qrels_have_a_file_for_everybody(tmp_path: Path) -> None:
     files = export_labels(labelled("relevance"), "qrels", tmp_path)
     assert [file.name for file in files] == ["qrels.txt", *(f"person{at}.qrels.txt" for at in range(3))]
@@ -309,14 +300,6 @@ def test_a_highlight_of_another_text_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(tasks))
     with pytest.raises(FormatError, match="is another text"):
         import_labels(path, "label-studio", data.task, data.items)
-
-
-def test_the_configuration_of_label_studio_is_xml_with_every_field() -> None:
-    for kind in LABEL_TASKS.names():
-        task = load_task(kind)
-        root = ElementTree.fromstring(labelling_config(task))
-        names = {each.get("name") for each in root.iter() if each.get("name")}
-        assert {field.name for field in task.fields} <= names
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "[{}]", '[{"data": 1}]', '[{"fields": {}}]'])

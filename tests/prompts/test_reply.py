@@ -18,7 +18,7 @@ from ragworth.errors import PromptError
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.prompt_table import AskOptions, build_requests
-from ragworth.prompts import PROMPT_SETS, load_prompt, prompt_names
+from ragworth.prompts import PROMPT_SETS, load_prompt
 from ragworth.prompts.template import Template, parse_template
 from ragworth.tables import Contexts
 from ragworth.tasks.contract import run_task
@@ -97,47 +97,6 @@ def test_what_is_wrong_is_told_with_file_and_line(section: str, line: int, words
     assert words in error.value.found
     assert (error.value.file, error.value.line) == (path, line)
     assert error.value.expected
-
-
-VERSIONS = {
-    "abstention": "8f4d5a08241a",
-    "abstention-swapped": "a6f8e008ef9c",
-    "answer": "87c0721f71b9",
-    "answer-alone": "0fa9ca32e8bd",
-    "answer-cited": "65e8364bd1f5",
-    "answer-long": "79218b932d43",
-    "answer-long-alone": "4e69e5412d2f",
-    "build-question": "8459477c6aa2",
-    "crux-passages": "c876bf8cd281",
-    "crux-questions": "e18759e5c973",
-    "crux-request": "dbe7762e5216",
-    "grade": "27bb4492aa81",
-    "grade-swapped": "358d8c968452",
-    "ideal": "70839abb5f8d",
-    "ideal-swapped": "1cafff42c962",
-    "nugget-importance": "a864c613d3a6",
-    "nugget-support": "b151af8e94f3",
-    "nuggets-update": "1792663e0926",
-    "rating": "af32d3a038fe",
-    "rating-swapped": "62b10ab90150",
-    "relevance": "2ff5ad1f020c",
-    "relevance-graded": "fc8a399ed155",
-    "relevance-graded-swapped": "5910ecec006c",
-    "relevance-swapped": "107d7181e434",
-    "reply": "3784ac9b7a4b",
-    "reply-alone": "dfcaa92b53b8",
-    "rerank-list": "13b85d69da76",
-    "rerank-question": "b1b4470648d5",
-    "rerank-yes": "1e16b6a5ea5e",
-    "support": "76cfc289bba1",
-    "support-swapped": "49f73627150c",
-}
-
-
-def test_versions_of_prompts_without_the_section_never_change() -> None:
-    """They are parts of keys in users' stores."""
-    known = {name: load_prompt(name) for name in prompt_names()}
-    assert {name: each.version for name, each in known.items() if not each.reply.declared} == VERSIONS
 
 
 def test_another_way_to_read_replies_is_another_version(save: Save) -> None:
@@ -222,21 +181,6 @@ def test_labels_that_do_not_fit_the_task(labels: str, words: str, save: Save) ->
     assert words in error.value.found
     assert (error.value.file, error.value.line) == (path, 2)
     assert error.value.expected == "labels: LABEL = relevant, LABEL = irrelevant"
-
-
-@pytest.mark.parametrize(
-    ("kind", "text", "words"),
-    [
-        ("abstention", "[reply]\nfield: x\n[user]\n{{query}} {{passage*}}", "declares field"),
-        ("abstention", "[reply]\nlabels: A = abstained, B = abstained\n[user]\n{{query}} {{passage*}}", "2 labels"),
-        ("confidence", "[reply]\nstop: x\n[user]\n{{query}} {{#passages}}{{text*}}{{/passages}}", "declares stop"),
-    ],
-)
-def test_what_no_task_would_use_is_refused(kind: str, text: str, words: str, save: Save) -> None:
-    name = {"confidence": "reply"}.get(kind, kind)
-    folder = save(f"{name}.txt", text).parent
-    with pytest.raises(PromptError, match=words):
-        annotate(kind, RUN, TEXTS, Heard("A").model, prompts=folder)
 
 
 # Tasks

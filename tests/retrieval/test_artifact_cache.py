@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import time
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.artifact_cache import DAY, FILE_LIST, PART_PREFIX, load_or_build, table_fingerprint
-from ragworth.retrieval.steps.bm25 import Bm25
+from ragworth.retrieval.artifact_cache import FILE_LIST, load_or_build, table_fingerprint
 from ragworth.retrieval.tokenize import WordTokenizer
 from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, world
@@ -52,13 +47,6 @@ def test_an_index_is_made_once(method: str, tmp_path: Path, split: list[bool]) -
     assert {path.name for path in tmp_path.iterdir()} == {entry(tmp_path).name}
 
 
-def test_an_index_that_is_there_is_memory_mapped(tmp_path: Path) -> None:
-    context = world(cache=tmp_path)
-    Bm25().index(context.collection.passages, tmp_path)
-    again = Bm25().index(context.collection.passages, tmp_path)
-    assert isinstance(again.scores["data"], np.memmap)
-
-
 def test_other_passages_or_settings_have_an_index_of_their_own(tmp_path: Path, split: list[bool]) -> None:
     run(tmp_path)
     run(tmp_path, p5="one more")
@@ -68,19 +56,6 @@ def test_other_passages_or_settings_have_an_index_of_their_own(tmp_path: Path, s
     assert split.count(True) == len(list(tmp_path.iterdir())) == 5
     run(tmp_path, "bm25(k1=1.2) % 2 >> reversed")
     assert split.count(True) == 5
-
-
-def test_equal_settings_have_one_index(tmp_path: Path, split: list[bool]) -> None:
-    retrieve({"s": Bm25(k1=1)}, world(cache=tmp_path))
-    retrieve({"s": Bm25(k1=1.0)}, world(cache=tmp_path))
-    assert split.count(True) == 1
-
-
-def test_another_version_of_the_library(tmp_path: Path, split: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    run(tmp_path)
-    monkeypatch.setattr("ragworth.retrieval.steps.bm25.version", lambda name: "0.0")
-    run(tmp_path)
-    assert split.count(True) == 2
 
 
 ARRAYS = ["data.csc.index.npy", "indices.csc.index.npy", "indptr.csc.index.npy"]
@@ -107,13 +82,6 @@ def test_a_damaged_index_is_made_again(name: str, how: str, tmp_path: Path, spli
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize("content", ["[]", "{}", '{"x": 3}', "null", '{"/etc/hosts": [1, "2"]}'])
-def test_a_strange_list_of_files(content: str, tmp_path: Path) -> None:
-    whole = run(tmp_path)
-    (entry(tmp_path) / FILE_LIST).write_text(content)
-    assert run(tmp_path) == whole
-
-
 def test_a_folder_that_cannot_be_written_to_costs_nothing_but_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
@@ -128,24 +96,6 @@ def test_what_fails_while_it_is_written_is_not_there(tmp_path: Path) -> None:
     made = load_or_build(tmp_path, "thing", make=lambda: "made", save=save, load=lambda folder: "loaded")
     assert made == "made"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_half_written_folders_of_others_go_after_a_day(tmp_path: Path) -> None:
-    for name, age in (("young", 60.0), ("old", 2.0 * DAY)):
-        (tmp_path / f"{PART_PREFIX}{name}").mkdir()
-        os.utime(tmp_path / f"{PART_PREFIX}{name}", (time.time() - age,) * 2)
-    run(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(PART_PREFIX)) == [
-        f"{PART_PREFIX}young"
-    ]
-
-
-def test_files_are_listed_with_size_and_digest(tmp_path: Path) -> None:
-    run(tmp_path)
-    listed = json.loads((entry(tmp_path) / FILE_LIST).read_text())
-    assert {path.name: path.stat().st_size for path in entry(tmp_path).iterdir() if path.name != FILE_LIST} == {
-        name: size for name, (size, _) in listed.items()
-    }
 
 
 def test_fingerprints() -> None:

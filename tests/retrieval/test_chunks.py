@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -103,10 +102,6 @@ def test_by_words() -> None:
     assert texts("漢字 かな", size=2) == ["漢字", "かな"]
 
 
-def test_by_tokens_of_ours() -> None:
-    assert texts("Ann, Lee: built.", by="tokens", size=2) == ["Ann,", "Lee:", "built."]
-
-
 def test_what_is_repeated_leaves_room_for_something_new() -> None:
     # The last sign, of two tokens, does not fit behind the one that would be repeated.
     assert texts("1?1🏽", by="tokens", size=2, overlap=1) == ["1?", "1🏽"]
@@ -170,21 +165,8 @@ def test_sentences(parts: list[str]) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "by"), [("🇮🇹" * 50_000, "tokens"), ("a." + "\n \n" * 50_000 + "b", "sentences")], ids=["flags", "blanks"]
-)
-def test_a_long_row_of_one_thing_takes_no_time(text: str, by: str) -> None:
-    begun = time.perf_counter()
-    assert signs("".join(texts(text, by=by))) == signs(text)
-    assert time.perf_counter() - begun < 20, "less than a second where each sign is passed over once, else minutes"
-
-
 def test_flags_are_paired_from_the_beginning_of_their_row() -> None:
     assert texts("🇩🇪🇫🇷🇮 🇹🇩🇪", by="tokens", size=2) == ["🇩🇪", "🇫🇷", "🇮", "🇹🇩", "🇪"]
-
-
-def test_sentences_of_nothing() -> None:
-    assert sentence_starts("") == sentence_starts(" \n ") == []
 
 
 def test_paragraphs() -> None:
@@ -315,24 +297,3 @@ def test_a_missing_text_is_no_text(tmp_path: Path) -> None:
         assert made.notes == ("1 document without a text left out ('a')",)
     with pytest.raises(TableError, match="null in every row"):
         chunk({"document": ["a"], "text": [None]})
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"id": "d", "title": "T", "content": "one"},
-        {"url": "d", "headline": "T", "body": "one"},
-        {"docid": "d", "title": "T", "contents": "one"},
-    ],
-)
-def test_documents_under_other_names(row: dict[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "documents.jsonl"
-    path.write_text(json.dumps(row), encoding="utf-8")
-    for documents in (path, pl.DataFrame(row)):
-        assert chunk(documents, titles="front").frame["text"].to_list() == ["T\none"]
-
-
-def test_a_line_with_its_text_under_the_second_name(tmp_path: Path) -> None:
-    path = tmp_path / "documents.jsonl"
-    path.write_text('{"id": "d", "text": null, "content": "one"}\n', encoding="utf-8")
-    assert chunk(path).frame["text"].to_list() == ["one"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,12 +137,6 @@ def test_the_edges(folder: Path) -> None:
     assert passages(cut, "s") == {"tie": ["b"]}
 
 
-@pytest.mark.parametrize("texts", [{"p": ""}, {"p": "", "q": "  "}])
-def test_passages_without_signs(texts: dict[str, str], folder: Path, tmp_path: Path) -> None:
-    made = retrieve({"s": f'dense("onnx:{folder}")'}, world(texts, {"q": "mill"}, None, cache=tmp_path))
-    assert made.empty == {("s", "q")}
-
-
 def test_the_order_of_passages_changes_nothing(folder: Path) -> None:
     system = {"s": f'dense("onnx:{folder}")'}
     made = retrieve(system, world()).frame
@@ -182,32 +174,6 @@ def test_vectors_are_made_once_and_shared(folder: Path, tmp_path: Path, encoded:
     retrieve(systems, world({**PASSAGES, "p6": "corn"}, cache=tmp_path))
     retrieve({"c": f'dense("onnx:{folder}", passage_prefix="old ")'}, world(cache=tmp_path))
     assert encoded[3:] == [5, 4]
-
-
-def test_vectors_that_are_there_are_memory_mapped(folder: Path, tmp_path: Path) -> None:
-    texts = pl.Series(["the mill", "corn"])
-    for _ in range(2):
-        assert isinstance(load_vectors(open_encoder(f"onnx:{folder}"), texts, tmp_path), np.memmap)
-
-
-@pytest.mark.parametrize("how", ["cut", "changed", "gone"])
-def test_damaged_vectors_are_made_again(how: str, folder: Path, tmp_path: Path, encoded: list[int]) -> None:
-    system = {"a": f'dense("onnx:{folder}")'}
-    first = retrieve(system, world(cache=tmp_path))
-    (path,) = tmp_path.glob("vectors-*/vectors.npy")
-    content = path.read_bytes()
-    if how == "gone":
-        path.unlink()
-    else:
-        path.write_bytes(content[:-9] if how == "cut" else content[:-1] + bytes([content[-1] ^ 1]))
-    assert retrieve(system, world(cache=tmp_path)) == first
-    assert encoded == [4, 4]
-
-
-def test_a_cache_that_cannot_be_written_to_costs_nothing_but_time(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    system = {"a": f'dense("onnx:{folder}")'}
-    assert retrieve(system, world(cache=tmp_path / "file" / "cache")) == retrieve(system, world())
 
 
 WORK = """
@@ -251,20 +217,6 @@ def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypat
     kept = load_vectors(open_encoder(f"onnx:{folder}"), texts, tmp_path)
     assert isinstance(kept, np.memmap)
     assert (kept == load_vectors(open_encoder(f"onnx:{folder}"), texts)).all()
-
-
-def test_blocks_that_nobody_goes_on_with_are_removed(folder: Path, tmp_path: Path) -> None:
-    old, recent = (
-        tmp_path / f"vectors-old{block_cache.BLOCKS_SUFFIX}",
-        tmp_path / f"sparse-new{block_cache.BLOCKS_SUFFIX}",
-    )
-    for each, days in ((old, 31), (recent, 29)):
-        each.mkdir()
-        (each / "00000000-0.npz").write_bytes(b"")
-        os.utime(each, (time.time() - days * 86400,) * 2)
-    retrieve({"s": f'dense("onnx:{folder}")'}, world(cache=tmp_path))
-    assert not old.exists()
-    assert recent.exists()
 
 
 def test_what_is_missing(folder: Path) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,11 @@ import polars as pl
 import pytest
 
 from ragworth.errors import MissingExtraError, ModelError
-from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors
 from ragworth.retrieval.encoders import open_encoder
 from ragworth.retrieval.encoders.contract import normalize
-from ragworth.retrieval.encoders.model_purpose import model_errors
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 from ragworth.retrieval.encoders.vector_cache import load_vectors
 from tests.retrieval.tiny import CONFIG, WORDS, weights, write_encoder, write_safetensors
-from tests.tiers import slow
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
@@ -108,19 +102,6 @@ def test_revisions_tell_models_apart(tmp_path: Path) -> None:
     assert OnnxEncoder(write_encoder(tmp_path / "again")).revision == made[0].revision
 
 
-def test_the_same_files_are_opened_once(tmp_path: Path) -> None:
-    folder = write_encoder(tmp_path / "tiny")
-    first = open_encoder(f"onnx:{folder}")
-    before, revision = first.encode(TEXTS, "query"), first.revision
-    assert open_encoder(f"onnx:{folder}") is first
-    write_encoder(folder, seed=1)
-    other = open_encoder(f"onnx:{folder}")
-    assert other.revision != revision
-    assert (other.encode(TEXTS, "query") != before).any()
-    write_encoder(folder)
-    assert (open_encoder(f"onnx:{folder}").encode(TEXTS, "query") == before).all()
-
-
 def test_the_width_is_that_of_the_graph(tmp_path: Path) -> None:
     """A graph that is there may end in another layer than the transformer's."""
     from onnx import TensorProto, helper, numpy_helper
@@ -141,13 +122,6 @@ def test_the_width_is_that_of_the_graph(tmp_path: Path) -> None:
     assert model.encode([], "query").shape == (0, 5)
     for cache in (None, tmp_path / "cache"):
         assert load_vectors(model, pl.Series(["the mill", "corn"]), cache).shape == (2, 5)
-
-
-def test_the_graph_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = write_encoder(tmp_path / "tiny")
-    first = OnnxEncoder(folder).encode(TEXTS, "query")
-    monkeypatch.setattr("ragworth.retrieval.encoders.bert_graph.write_bert", None)
-    assert (OnnxEncoder(folder).encode(TEXTS, "query") == first).all()
 
 
 def test_a_graph_that_is_there_is_taken(tmp_path: Path) -> None:
@@ -257,30 +231,6 @@ def test_a_graph_that_gives_no_vectors_is_refused(name: str, tmp_path: Path) -> 
         OnnxEncoder(folder).encode(["the mill", "corn"], "query")
 
 
-def test_files_cut_short_or_changed_give_an_error_or_vectors(tmp_path: Path) -> None:
-    """Each file of a folder, cut at some places and with some bytes changed."""
-    from ragworth.retrieval.encoders import bert_graph
-
-    whole = write_encoder(tmp_path / "tiny")
-    bert_graph.write_bert(whole, CONFIG, whole / "model.safetensors")
-    chance = np.random.default_rng(0)
-    for name in ("model.onnx", "tokenizer.json", "config.json", "modules.json", "1_Pooling/config.json"):
-        content = (whole / name).read_bytes()
-        cuts = [content[: int(len(content) * part)] for part in (0.0, 0.4, 0.99)]
-        changed = []
-        for place in chance.integers(0, len(content), 6):
-            other = bytearray(content)
-            other[place] ^= 1 << int(chance.integers(0, 8))
-            changed.append(bytes(other))
-        for odd in [*cuts, *changed]:
-            (whole / name).write_bytes(odd)
-            try:
-                assert np.isfinite(OnnxEncoder(whole).encode(["the mill"], "query")).all()
-            except ModelError as error:
-                assert str(whole) in str(error)
-        (whole / name).write_bytes(content)
-
-
 @pytest.mark.parametrize(
     ("file", "said", "words"),
     [
@@ -303,15 +253,6 @@ def test_what_a_folder_says_must_be_possible(file: str, said: Any, words: str, t
         OnnxEncoder(folder).encode(["the mill", "the mill of ann"], "query")
 
 
-def test_whole_numbers_are_no_weights(tmp_path: Path) -> None:
-    write_safetensors(tmp_path / "x", {"a": np.ones((2, 3), dtype="<f4"), "places": np.arange(4)})
-    assert {
-        name: array.tolist() for name, array in read_safetensors(tmp_path / "x", INTEGER_DTYPES).arrays.items()
-    } == {"a": [[1.0] * 3] * 2}
-    with pytest.raises(ModelError, match="numbers of kind 'I64'"):
-        read_safetensors(tmp_path / "x")
-
-
 def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for spec, words in (
         ("nonsense", "not a kind of encoder"),
@@ -329,44 +270,6 @@ def test_names(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("ragworth.retrieval.encoders.sentence_transformer.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"ragworth\[sentence-transformers\]"):
         open_encoder("st:some/model")
-
-
-def test_a_name_of_no_kind_is_told_once() -> None:
-    with pytest.raises(ModelError) as caught:
-        open_encoder("nothing")
-    assert str(caught.value).splitlines() == [
-        "'nothing' is not a kind of encoder",
-        "  expected: embedded, onnx:FOLDER, st:NAME_OR_FOLDER",
-    ]
-
-
-@pytest.mark.parametrize("package", ["onnxruntime", *slow("onnx", "tokenizers")])
-def test_without_a_library(package: str, tmp_path: Path) -> None:
-    """From the first import on, as where it was never installed."""
-    work = f"""
-        import sys
-        sys.modules[{package!r}] = None
-        from ragworth.errors import MissingExtraError
-        from ragworth.retrieval.encoders import open_encoder
-        try:
-            open_encoder("onnx:{tmp_path}")
-        except MissingExtraError as error:
-            sys.exit(str(error))
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(work)], capture_output=True, text=True, check=False)
-    assert f"needs the package {package!r}" in done.stderr
-    assert 'pip install "ragworth[embedded]"' in done.stderr
-
-
-@pytest.mark.torch
-def test_what_libraries_say_goes_nowhere(tmp_path: Path) -> None:
-    """A file with one tensor too many, of which the transformers library would give a report."""
-    folder = write_encoder(tmp_path / "tiny")
-    work = (
-        f"from ragworth.retrieval.encoders import open_encoder; open_encoder('st:{folder}').encode(['mill'], 'query')"
-    )
-    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, check=True)
-    assert done.stdout + done.stderr == ""
 
 
 @pytest.mark.model
@@ -396,9 +299,3 @@ def test_other_files_of_the_embedded_encoder_are_unknown(tmp_path: Path, monkeyp
     with pytest.warns(UserWarning, match=r"embedded encoder are not the expected ones.*sentence_bert_config"):
         other = embedded.open_encoder("")
     assert other.name == "unknown" and other.revision != right.revision
-
-
-def test_memory_that_does_not_suffice_is_not_put_down_to_the_model(tmp_path: Path) -> None:
-    for said, advice in (("CUDA out of memory. Tried to allocate", "free memory"), ("size mismatch", "another")):
-        with pytest.raises(ModelError, match=advice), model_errors("it cannot score", tmp_path, "take another model"):
-            raise RuntimeError(said)

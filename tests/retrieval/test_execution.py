@@ -11,11 +11,11 @@ from ragworth.errors import FormatError, InputError
 from ragworth.formats import write
 from ragworth.retrieval import StepContext, retrieve
 from ragworth.retrieval.contract import Step
-from ragworth.retrieval.execution import System, check
+from ragworth.retrieval.execution import System
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.reorder import Reversed
 from ragworth.tables import Contexts
-from tests.retrieval.samples import PASSAGES, QUERIES, passages, world
+from tests.retrieval.samples import QUERIES, passages, world
 
 
 @pytest.fixture
@@ -70,11 +70,6 @@ def test_contexts_that_are_there_already() -> None:
         retrieve({"mine": two}, world())
 
 
-def test_ranks_nobody_listed_stay_unlisted() -> None:
-    given = Contexts({"query": ["q1", "q1"], "passage": ["p1", "p2"], "rank": [1, 4]})
-    assert retrieve({"s": given}, world()).frame["rank"].to_list() == [1, 4]
-
-
 def test_a_run_out_of_a_file(tmp_path: Path) -> None:
     deep = Contexts({"q1": {f"d{n:03}": float(n) for n in range(150)}, "other": {"p1": 1.0}}, system="x")
     write(deep, tmp_path / "dense.run")
@@ -123,20 +118,6 @@ def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, 
     assert applied == []
 
 
-def test_nothing_to_run() -> None:
-    with pytest.raises(InputError, match="no systems"):
-        retrieve({}, world())
-    with pytest.raises(InputError, match="no queries"):
-        retrieve({"s": "bm25"}, world(queries={}))
-    with pytest.raises(InputError, match="the depth is 0"):
-        retrieve({"s": "bm25"}, world(depth=0))
-
-
-def test_checking_gives_the_pipelines() -> None:
-    pipelines = check({"a": "bm25(k1=1.2) >> top(5)", "b": Contexts({"q1": {"p1": 1.0}})}, world())
-    assert {name: str(pipeline) for name, pipeline in pipelines.items()} == {"a": "bm25 % 5"}
-
-
 def test_some_of_the_queries_in_their_order() -> None:
     context = world()
     made = retrieve({"s": "bm25", "r": "random % 1"}, StepContext.of(context.collection, ["q2", "q1", "q2"]))
@@ -151,8 +132,3 @@ def test_every_query_is_there_or_named_empty() -> None:
     for name in made.systems:
         assert set(passages(made, name)) == set(QUERIES)
     assert Contexts(made.frame, empty=made.empty) == made  # a table that its own checks accept
-
-
-def test_twice_is_the_same() -> None:
-    systems = {"bm25": "bm25", "random": "random", "mixed": "bm25 >> shuffled", "worst": "adversary"}
-    assert retrieve(systems, world()) == retrieve(systems, world(dict(reversed(PASSAGES.items()))))

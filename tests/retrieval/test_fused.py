@@ -7,10 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ragworth import retrieval
 from ragworth.errors import InputError
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import StepContext, parse, retrieve
@@ -40,13 +37,6 @@ def test_the_written_form(written: str, printed: str) -> None:
     assert parse(printed) == made
     assert hash(parse(printed)) == hash(made)
     assert parse(printed).digest == made.digest
-
-
-def test_python_makes_the_same() -> None:
-    made = retrieval.fused(retrieval.bm25() % 100, "random % 50", weights=[2, 1.5]) % 10
-    assert made == parse('fused(bm25 % 100, random % 50, weights="2, 1.5") % 10')
-    assert str(Pipeline.of(["fused(bm25, random)", "reversed"])) == "fused(bm25, random) >> reversed"
-    assert retrieval.fused("bm25", "random") != retrieval.fused("random", "bm25")
 
 
 @pytest.mark.parametrize(
@@ -133,19 +123,6 @@ def test_a_list_that_says_nothing_about_a_query() -> None:
         assert made.frame.filter(query="q1")["passage"].to_list() == ["a", "b"]
         assert made.frame.filter(query="q2")["passage"].to_list() == ["x"]
     assert fused(run({"a": 2.0}), Contexts({"q1": {}})) == {"a": 1 / 61}
-
-
-SCORES = st.dictionaries(st.sampled_from("abcdef"), st.floats(-5, 5, allow_subnormal=False), min_size=1)
-
-
-@given(st.lists(SCORES, min_size=3, max_size=3), st.permutations(range(3)), st.sampled_from(["rrf", "minmax", "z"]))
-def test_the_order_of_lists_changes_nothing(lists: list[dict[str, float]], order: list[int], how: str) -> None:
-    settings = {} if how == "rrf" else {"method": "weighted", "scale": how}
-    weights = [0.1, 0.7, 0.3]
-    first = fused(*map(run, lists), weights=weights, **settings)
-    other = fused(*(run(lists[n]) for n in order), weights=[weights[n] for n in order], **settings)
-    assert list(other.items()) == list(first.items())
-    assert set(first) == {passage for each in lists for passage in each}
 
 
 @pytest.mark.parametrize("part", ["random", "bm25 >> reversed % 3", "bm25 >> listwise", "oracle"])

@@ -148,14 +148,3 @@ def test_only_the_beginning_is_shown() -> None:
     # Scripts without blanks between words count by their signs.
     assert truncate_words("風車" * 2500, 300) == "風車" * 150
     assert truncate_words("the 風車 of Ann", 3) == "the 風車"
-
-
-SIGNS = ["a", "é", "e\u0301", "-", ".", " ", "  ", "\n", "\t", "\u00a0"]
-
-
-@given(st.lists(st.sampled_from(SIGNS), max_size=40).map("".join), st.integers(1, 6))
-def test_words_are_what_stands_between_blanks(text: str, words: int) -> None:
-    found = truncate_words(text, words)
-    assert found == found.rstrip()
-    assert text.startswith(found)
-    assert found.split() == text.split()[:words]

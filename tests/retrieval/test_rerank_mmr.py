@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +15,8 @@ from hypothesis import strategies as st
 from ragworth.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import unscored_contexts
-from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.steps import mmr
-from ragworth.retrieval.steps.mmr import Mmr, mmr_order
+from ragworth.retrieval.steps.mmr import Mmr
 from tests.retrieval.samples import passages, world
 
 TEXTS = {"a": "old mill", "b": "old mill", "c": "new bread", "d": "old mill corn", "e": "..."}
@@ -91,11 +88,6 @@ def test_it_is_the_definition(query: str, texts: list[str], weight: float, by_qu
     assert ordered(step, named, query) == [f"p{place}" for place in plain(query, texts, weight, by_query)]
 
 
-def test_likeness_below_nothing_counts_for_a_passage() -> None:
-    near = np.array([[1.0, 0.2, -0.5], [0.2, 1.0, 0.0], [-0.5, 0.0, 1.0]])
-    assert mmr_order(np.array([1.0, 0.5, 0.5]), near, 0.5) == [0, 2, 1]
-
-
 class Letters:
     """An encoder that counts letters, and what it was given."""
 
@@ -145,21 +137,6 @@ def test_vectors_of_an_encoder_are_kept_and_told_of(monkeypatch: pytest.MonkeyPa
     assert model.seen == ["b", "c", "c", "b"]
     assert len(told) == 2
     assert step.apply(unscored_contexts([]), context).frame.height == 0
-
-
-def test_vectors_of_the_whole_collection_are_taken_where_they_are(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    model = Letters()
-    monkeypatch.setattr(mmr, "open_encoder", lambda spec, folder: model)
-    texts = {"p": "aaa", "q": "aab", "r": "ccc", "blank": " ", "far": "bbb"}
-    context = world(texts, {"x": "b"}, None, cache=tmp_path)
-    lists, step = unscored_contexts([("x", ["p", "q", "r"])]), Mmr(0.5, by="letters")
-    alone = step.apply(lists, replace(context, cache=None))
-    load_vectors(model, pl.Series(["aaa", "aab", "ccc", "bbb"]), tmp_path)  # as dense leaves them
-    model.seen.clear()
-    assert step.apply(lists, context) == alone
-    assert model.seen == ["b"]
 
 
 def test_written_and_refused() -> None:

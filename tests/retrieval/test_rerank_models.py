@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -232,22 +231,6 @@ def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Pat
         step.apply(unscored_contexts([("q", ["a", "b"])]), world(TEXTS, QUERIES, None, folder=tmp_path))
 
 
-def test_errors_of_the_library_name_the_folder(folders: Path, tmp_path: Path) -> None:
-    mine = shutil.copytree(folders / "one", tmp_path / "mine")
-    before = unscored_contexts([("q", ["a", "b"])])
-    context = world(TEXTS, QUERIES, None, folder=tmp_path)
-    words = mine / "tokenizer.json"
-    whole = words.read_text(encoding="utf-8")
-    # A word behind the last one that the weights know.
-    words.write_text(re.sub(r'"mill": *\d+', '"mill": 900', whole), encoding="utf-8")
-    with pytest.raises(ModelError, match=r"mine: the model cannot score pairs: [^$]*saved together with its tokenizer"):
-        Rerank("mine").apply(before, context)
-    words.write_text(whole, encoding="utf-8")
-    (mine / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match=r"mine: the transformers library cannot load it: [^$]*safetensors"):
-        Rerank("mine").apply(before, context)
-
-
 def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:
     context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "cache")
     written = 'bm25 >> rerank("cross-encoder:one") >> mmr(0.7) % 2'
@@ -266,26 +249,6 @@ def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> No
     before = Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path))
     config.write_text(json.dumps(json.loads(config.read_text()) | {"note": 1}))
     assert Rerank("mine").sources(world(TEXTS, QUERIES, None, folder=tmp_path)) != before
-
-
-def test_weights_that_change_in_place_are_loaded_again(tmp_path: Path) -> None:
-    """In one process, with scores kept: those of the new weights, under the new weights' name."""
-    before = unscored_contexts([("q", ["a", "b", "c"])])
-    context = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
-
-    def scores() -> list[float]:
-        frame = Rerank("mine").apply(before, context).frame.sort("passage")
-        expected = [plain_cross(tmp_path / "mine", QUERIES["q"], TEXTS[each]) for each in frame["passage"]]
-        assert frame["score"].to_list() == pytest.approx(expected, rel=1e-5, abs=1e-5)
-        return frame["score"].to_list()
-
-    cross(tmp_path / "mine")
-    first = scores()
-    assert Rerank("mine")._scorer(context) is Rerank("mine")._scorer(context)
-    cross(tmp_path / "mine", 2)
-    assert scores() != first
-    cross(tmp_path / "mine")
-    assert scores() == first
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

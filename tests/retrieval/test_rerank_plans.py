@@ -93,15 +93,6 @@ def test_a_plan_asks_nothing_and_takes_what_there_is(step: LlmReranker, tmp_path
     assert model.calls == asked
 
 
-def test_a_plan_of_several_rounds_says_how_many_calls_there_may_be(tmp_path: Path) -> None:
-    model = Scripted(perfect)
-    _, (words,) = planned([1] * 100, Listwise(), tmp_path / "calls.sqlite", model)
-    assert words.startswith("1 request, 1 distinct, 0 answered already; 1 call to make")
-    assert words.endswith(
-        "tokens and cost are those of these calls alone: with those that depend on the answers, 9 requests at most"
-    )
-
-
 def calls_planned(systems: dict[str, str], store: Path | None, model: Scripted) -> list[int]:
     """The calls that each step is told to make."""
     asker = StepAsker(model, store, plan=True)
@@ -122,17 +113,6 @@ def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
     before = model.calls
     retrieve(systems, context)
     assert model.calls == before + 5
-
-
-def test_a_plan_says_where_answers_come_from(tmp_path: Path) -> None:
-    model, (context, before) = Scripted(perfect), graded([1, 2, 3])
-    asker = StepAsker(model, tmp_path / "calls.sqlite", plan=True)
-    for step in (Pointwise(depth=1), Pointwise()):
-        step.apply(before, replace(context, model_access=asker))
-    first, second = (told.words for told in asker.forecasts)
-    assert "steps before it" not in first
-    assert second.startswith("3 requests, 3 distinct, 1 answered already; 2 calls to make")
-    assert second.endswith("; 1 of the answers comes from steps before it")
 
 
 def test_half_of_it_in_the_store(tmp_path: Path) -> None:

@@ -158,11 +158,6 @@ def test_the_embedded_reader_leaves_rewriting_to_the_embedded_rewriter() -> None
     assert asked == ["hf:mine"]
 
 
-def test_depths_of_systems_with_the_same_rewrites_do_not_mix() -> None:
-    both = retrieve({"one": 'rewritten(by="all") >> bm25 % 1', "two": 'rewritten(by="all") >> bm25 % 2'}, talk())
-    assert [len(passages(both, name)["o_2"]) for name in ("one", "two")] == [1, 2]
-
-
 def test_rewrites_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "rewrites.jsonl"
     rows = [{"query": "o_1", "text": "mill"}, {"query": "o_2", "text": "bears"}]
@@ -268,13 +263,6 @@ def test_a_plan_asks_nothing() -> None:
     assert "1 call to make" in forecast.words
 
 
-def test_a_plan_does_not_know_for_which_queries_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(QUERIES, "o_2", "Why?")
-    context = replace(talk(), model_access=StepAsker(writes("otters"), plan=True))
-    notes = retrieve({"plain": "bm25", "guessed": "rewritten >> bm25"}, context).notes
-    assert notes == ("plain: nothing was retrieved for 1 query ('o_2')",)
-
-
 def test_results_depend_on_the_turns_and_the_prompt() -> None:
     context = talk(model=writes("bears"))
     step = Rewritten()
@@ -283,14 +271,6 @@ def test_results_depend_on_the_turns_and_the_prompt() -> None:
     assert any(source.startswith("rewrite@") for source in step.sources(context))
     assert step.models() == ("",)
     assert Rewritten(by="all").models() == ()
-
-
-def test_the_folder_of_an_adapter_is_relative_to_the_workspace(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "adapter_config.json").write_text("{}")
-    step = Rewritten("mine")
-    assert step._spec(talk(folder=tmp_path)) == str(tmp_path / "mine")
-    assert step._spec(talk()) == "mine"
 
 
 def test_human_rewrites_are_a_control() -> None:

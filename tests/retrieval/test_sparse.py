@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from ragworth.errors import InputError, MissingExtraError, ModelError
+from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.encoders import block_cache
 from ragworth.retrieval.encoders.inverted_index import Postings, load_postings
-from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, TermWeights
+from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder
 from ragworth.retrieval.steps.sparse import open_sparse_encoder
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import CONFIG, write_encoder
@@ -121,50 +121,6 @@ def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypat
     assert isinstance(load_postings(open_sparse_encoder(str(folder), None), texts, tmp_path).values, np.memmap)
 
 
-class Fixed:
-    """An encoder with one word; another process may do something while it encodes the second block."""
-
-    name, revision = "fixed", "r"
-
-    def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
-        self.calls, self.meanwhile = 0, meanwhile
-
-    def encode(self, texts: list[str], role: str) -> TermWeights:
-        self.calls += 1
-        if self.calls == 2:
-            self.meanwhile()
-        size = len(texts)
-        return TermWeights(np.arange(size + 1), np.zeros(size, np.int32), np.array([len(each) for each in texts], "f4"))
-
-
-@pytest.mark.parametrize("left", [True, False])
-def test_two_processes_make_the_same_index(left: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other one is done first and removes the blocks; what it made is taken, or made again if it is gone too."""
-    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 2)
-    texts = pl.Series(["a", "bb", "ccc", "dd", "e"])
-
-    def other() -> None:
-        load_postings(Fixed(), texts, tmp_path)  # type: ignore[arg-type]
-        if not left:
-            (path,) = tmp_path.glob("sparse-*/values.npy")
-            path.unlink()
-
-    model = Fixed(other)
-    made = load_postings(model, texts, tmp_path)  # type: ignore[arg-type]
-    assert made.values.tolist() == [1, 2, 3, 2, 1]
-    assert model.calls == (3 if left else 6)
-    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
-
-
-@pytest.mark.torch
-def test_the_same_files_are_opened_once(folder: Path, tmp_path: Path) -> None:
-    mine = shutil.copytree(folder, tmp_path / "mine")
-    first = open_sparse_encoder(str(mine), None)
-    assert open_sparse_encoder(str(mine), None) is first
-    (mine / "README.txt").write_text("changed")
-    assert open_sparse_encoder(str(mine), None) is not first
-
-
 @pytest.mark.torch
 def test_models_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match="sparse lacks a model"):
@@ -204,9 +160,3 @@ def test_a_model_that_cannot_read_is_told(folder: Path, tmp_path: Path) -> None:
     assert '"mill": 800' in place.read_text(encoding="utf-8")
     with pytest.raises(ModelError, match=r"mine: the model cannot weigh words: [^$]*to do: use a model"):
         SparseTextEncoder(str(mine), None).encode(["mill"], "query")
-
-
-def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.retrieval.encoders.sentence_transformer.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[sentence-transformers\]"'):
-        retrieve({"s": 'sparse("some/model")'}, world())

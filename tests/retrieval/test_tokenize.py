@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.retrieval.tokenize import BATCH_ROWS, STEMMERS, STOPWORDS, WordTokenizer
+from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
 
 
 def words(text: str, way: WordTokenizer | None = None) -> list[str]:
@@ -54,14 +54,6 @@ def test_unknown_words_are_left_out(text: str) -> None:
     (numbers,) = WordTokenizer().split(pl.Series([f"{text} mill"]), vocabulary, grow=False)
     assert set(numbers) == {0}
     assert vocabulary == {"mill": 0}
-
-
-def test_more_texts_than_are_taken_at_a_time() -> None:
-    texts = pl.Series([f"w{n % 7}" for n in range(BATCH_ROWS + 5)])
-    vocabulary: dict[str, int] = {}
-    assert [numbers[0] for numbers in WordTokenizer().split(texts, vocabulary, grow=True)] == [
-        n % 7 for n in range(BATCH_ROWS + 5)
-    ]
 
 
 def test_stop_words_of_every_language() -> None:

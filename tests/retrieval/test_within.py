@@ -69,12 +69,6 @@ def test_a_chunking_that_is_not_there() -> None:
         )
 
 
-def test_an_id_that_only_ends_like_one_of_the_chunking() -> None:
-    texts = {"passage": ["d:0-4@s", "mail@s"], "text": ["A mill.", "mill mill"]}
-    context = StepContext.of(Collection.of(queries={"query": ["q"], "text": ["mill"]}, passages=texts))
-    assert passages(retrieve({"s": 'within(bm25, chunks="s")'}, context), "s")["q"] == ["d:0-4@s"]
-
-
 def test_systems_within_one_chunking_share_what_they_have_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
     real = Bm25.apply

@@ -46,24 +46,8 @@ def test_nothing_for_all_aspects() -> None:
     assert all("raw" not in row for row in rows)
 
 
-def test_empty_output_is_kept_as_well() -> None:
-    (row,) = aspect_rows(KEYS, ("A",), NoValue("empty-answer", "", ""), "m")
-    assert row["raw"] == ""
-
-
 SCHEMA = {"query": pl.String, "passage": pl.String, "aspect": pl.String, "value": pl.Float64, "status": pl.String}
 FULL = {**SCHEMA, "source": pl.String, "reason": pl.String, "raw": pl.String}
-
-
-def test_rows_of_different_width_make_one_frame() -> None:
-    rows = [
-        *aspect_rows(KEYS, ("A",), NoValue("x", "y", "z"), "m"),
-        *aspect_rows(KEYS, ("A",), AspectValues({"A": 0.5}), "m"),
-    ]
-    frame = frame_from_rows(rows, FULL)
-    assert frame.columns == list(FULL)
-    assert frame.select("value", "status", "raw").rows() == [(None, "x", "z"), (0.5, "ok", None)]
-    assert frame_from_rows([], FULL).schema == FULL
 
 
 @pytest.mark.parametrize("raw", ["a\x00b", "\x1b[31m", "\u2028", "\ud800", "half \udc00 a sign"], ids=ascii)

@@ -27,8 +27,3 @@ def test_none_is_the_embedded_one(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Scripted({})
     monkeypatch.setattr("ragworth.llm.llm", lambda spec="embedded": model)
     assert resolve_model(None) is model
-
-
-def test_anything_else_is_refused() -> None:
-    with pytest.raises(ModelError, match="the model is '3'"):
-        resolve_model(3)  # type: ignore[arg-type]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import uuid
 from typing import Any
@@ -65,44 +64,6 @@ def test_undo_goes_back_one_answer_at_a_time(site: Site) -> None:
         send(client, "/p/relevance/undo/", {"id": str(uuid.uuid4())})
         assert len(labels(project)) == left
     assert send(client, "/p/relevance/undo/", {"id": str(uuid.uuid4())}).json() == {"card": None}
-
-
-def test_the_progress_counts_every_answer_once(site: Site) -> None:
-    project = site.project(6)
-    ana = site.person("ana", "annotator", project)
-    client = site.client(ana)
-
-    def label(**facts: Any) -> tuple[int, int]:
-        item = facts.pop("item", None) or first_item(site, ana, project).pk
-        progress = answer(client, project, item, facts.pop("value", {"relevance": "1"}), **facts).json()["progress"]
-        return progress["done"], progress["left"]
-
-    first, number = first_item(site, ana, project).pk, str(uuid.uuid4())
-    assert label(id=number) == (1, 5)
-    assert label() == (2, 4)
-    assert label(id=number, item=first) == (2, 4)  # sent again
-    assert label(item=first) == (2, 4)  # replaced
-    assert label(kind="skip", value={"reason": "in Finnish"}) == (2, 3)
-    assert label() == (3, 2)
-    undone = send(client, "/p/relevance/undo/", {"id": str(uuid.uuid4())}).json()["progress"]
-    assert (undone["done"], undone["left"]) == (2, 3)
-    assert label() == (3, 2)
-
-
-def test_an_answer_takes_few_statements(site: Site) -> None:
-    """Django takes about a millisecond for each, so they decide how fast the site responds."""
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    project = site.project(30, judgments=3)
-    ana = site.person("ana", "annotator", project)
-    client = site.client(ana)
-    item = int(re.findall(r'data-item="(\d+)"', client.get("/p/relevance/label/").content.decode())[0])
-    with CaptureQueriesContext(
-        connection,
-    ) as statements:
-        assert answer(client, project, item, {"relevance": "1"}).json()["card"]
-    assert len(statements) <= 13
 
 
 def test_a_second_answer_replaces_the_first_and_says_so(site: Site) -> None:

@@ -134,25 +134,6 @@ def test_gold_items_are_for_everyone_and_repeats_for_those_who_had_the_item(site
     assert take_all(ben, project) == ["gold"]
 
 
-@pytest.mark.slow
-def test_items_far_behind_are_found_in_a_large_project(site: Site) -> None:
-    """Only the first and the last item of a person's order are open: neither is near where they are."""
-    from ragworth.label.site.candidates import find_free, personal_order
-    from ragworth.label.site.models import ProjectItem
-
-    project = site.project(3000)
-    ana = site.person("ana", "annotator", project)
-    order = personal_order(project.seed, ana.pk, 3000)
-    ends = [int(order[0]), int(order[-1])]
-    ProjectItem.objects.filter(project=project).exclude(position__in=ends).update(open_slots=0)
-    for end in ends:
-        item = find_free(ana, project)
-        assert item is not None
-        assert item.position == end
-        ProjectItem.objects.filter(pk=item.pk).update(open_slots=0)
-    assert find_free(ana, project) is None
-
-
 def test_coverage_opens_group_by_group_with_one_answerable_question_and_one_not(site: Site) -> None:
     from ragworth.label.site.leases import next_item
     from ragworth.label.site.projects import status_of
