@@ -37,7 +37,7 @@ def test_accuracy_and_kappa_of_answers_graded_by_both() -> None:
     # Chance: correct 3/7·2/7, wrong 3/7·4/7, abstained 1/7·1/7, together 19/49.
     assert found.kappa.value == pytest.approx((6 / 7 - 19 / 49) / (1 - 19 / 49))
     assert found.kappa.interval is not None and found.kappa.interval.low <= found.kappa.value  # type: ignore[operator]
-    assert not bool(found.flips) and not found.binary
+    assert not found.flips and not found.binary
     assert [(each.system, each.n_automatic, each.n_human) for each in found.systems] == [("a", 3, 4), ("b", 4, 4)]
 
 
@@ -54,7 +54,7 @@ def test_automatic_grades_that_change_the_order() -> None:
     human = outcomes({"a": [1, 1, 1, -1], "b": [1, -1, -1, -1], "c": [-1, -1, -1, -1]})
     automatic = outcomes({"a": [-1, -1, 1, -1], "b": [1, -1, 1, -1], "c": [-1, -1, -1, -1]})
     (found,) = grade_agreement(automatic, human)
-    assert bool(found.flips)
+    assert found.flips
     (flip,) = found.flips
     assert (flip.better, flip.worse) == ("a", "b")
     assert flip.human_difference == 1.0 and flip.automatic_difference == -0.5
@@ -70,8 +70,8 @@ def test_leaving_the_hard_answers_undecided_may_change_the_order() -> None:
 
 def test_a_tie_is_no_change() -> None:
     human = outcomes({"a": [1, 0], "b": [0, 0]})
-    assert not grade_agreement(outcomes({"a": [0, 0], "b": [0, 0]}), human)[0].changes_ranking
-    assert not grade_agreement(human, outcomes({"a": [1, 0], "b": [0, 1]}))[0].changes_ranking
+    assert not grade_agreement(outcomes({"a": [0, 0], "b": [0, 0]}), human)[0].flips
+    assert not grade_agreement(human, outcomes({"a": [1, 0], "b": [0, 1]}))[0].flips
 
 
 def test_quantities_have_no_kappa() -> None:
@@ -84,14 +84,14 @@ def test_another_scale_has_no_kappa_and_still_a_ranking() -> None:
     human = outcomes({"a": [5, 5, 1], "b": [1, 2, 1]}, "human")
     (found,) = grade_agreement(outcomes({"a": [1, 1, -1], "b": [-1, -1, -1]}), human)
     assert found.accuracy is None and found.kappa.reason == OTHER_SCALE
-    assert [each.system for each in found.systems] == ["a", "b"] and not bool(found.flips)
+    assert [each.system for each in found.systems] == ["a", "b"] and not found.flips
 
 
 def test_nothing_in_common() -> None:
     automatic = outcomes({"a": [1.0]})
     assert grade_agreement(automatic, outcomes({"a": [None]})) == []
     (found,) = grade_agreement(automatic, outcomes({"b": [1.0]}))
-    assert found.n == 0 and found.accuracy is None and found.kappa.value is None and not bool(found.flips)
+    assert found.n == 0 and found.accuracy is None and found.kappa.value is None and not found.flips
 
 
 def test_aspects_that_do_not_belong_together() -> None:
