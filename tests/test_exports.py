@@ -14,7 +14,7 @@ from ragworth import Answers, Collection, Contexts, Outcomes, Results, Scores
 from ragworth.cli import main
 from ragworth.errors import InputError
 from ragworth.exports import trace_id
-from tests.formats.make_files import HERE, QUESTIONS
+from tests.formats.sample_files import HERE, QUESTIONS
 
 
 def results(**changes: Any) -> Results:

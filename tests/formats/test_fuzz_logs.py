@@ -14,7 +14,7 @@ import pytest
 from ragworth.errors import RagworthError
 from ragworth.formats import FORMATS, load
 from ragworth.formats.contract import LoadedCollection
-from tests.formats.make_files import HERE
+from tests.formats.sample_files import HERE
 from tests.formats.test_rag_logs import DOCUMENTS, LOGS
 from tests.formats.test_tool_logs import SAMPLES
 

@@ -14,7 +14,7 @@ from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
 from ragworth.formats.grade_words import GradeError
-from tests.formats.make_files import HERE
+from tests.formats.sample_files import HERE
 
 Save = Callable[[str, str | bytes], Path]
 

@@ -1,4 +1,4 @@
-"""RAG logs: files that the libraries wrote themselves (see ``make_files.py``), and files in their documented shapes."""
+"""RAG logs: files that the libraries wrote (see ``sample_files.py``), and files in their documented shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragworth.errors import FormatError
 from ragworth.formats import load, read_contexts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
-from tests.formats.make_files import HERE, PASSAGES, QUESTIONS
+from tests.formats.sample_files import HERE, PASSAGES, QUESTIONS
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -40,7 +40,7 @@ LOGS = {
     "ragchecker/results.json": "ragchecker",
     "open_rag_eval/answers.csv": "open-rag-eval",
 }
-"""Files with the three questions of ``make_files``, and their formats."""
+"""Files with the three questions of ``sample_files``, and their formats."""
 
 DOCUMENTS = {
     "haystack/documents.json": "haystack",

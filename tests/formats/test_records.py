@@ -12,7 +12,7 @@ import pytest
 from ragworth.errors import InputError, TableError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
-from tests.formats.make_files import HERE
+from tests.formats.sample_files import HERE
 
 ROWS: list[dict[str, Any]] = [
     {"user_input": "Who?", "retrieved_contexts": ["Ines did it.", "Otto"], "response": "Ines", "reference": "Ines"},

@@ -97,57 +97,10 @@ TRULENS = {
 CHROMA = {"ids": [["a", "b"]], "documents": [[BUILT, LIES]], "distances": [[0.1, 0.4]], "metadatas": [[None, {}]]}
 
 
-def content(text: str) -> dict[str, Any]:
-    return {"content": [{"text": text}]}
-
-
-BEDROCK = {
-    "conversationTurns": [
-        {
-            "inputRecord": {"prompt": content(MILL), "referenceResponses": [content("Ann"), content("Anne")]},
-            "output": {
-                "text": "Ann",
-                "modelIdentifier": "nova",
-                "knowledgeBaseIdentifier": "KB1",
-                "retrievedPassages": {"retrievalResults": [{"content": {"text": BUILT}, "metadata": {}}]},
-                "citations": [],
-            },
-            "results": [
-                {"metricName": "Builtin.Correctness", "result": 1.0, "evaluatorDetails": []},
-                {"metricName": "Builtin.Stereotyping", "result": 0.0},
-                {"metricName": "Builtin.Helpfulness", "result": None},
-            ],
-        }
-    ]
-}
-VERTEX = {
-    "request": {"contents": [{"role": "user", "parts": [{"text": MILL}]}]},
-    "response": {
-        "modelVersion": "gemini-2.5-flash",
-        "candidates": [
-            {
-                "content": {
-                    "role": "model",
-                    "parts": [{"text": "hm", "thought": True}, {"text": "Ann."}],
-                },
-                "finishReason": "STOP",
-                "groundingMetadata": {
-                    "groundingChunks": [
-                        {"retrievedContext": {"uri": "gs://a.pdf", "title": "a", "text": BUILT}},
-                        {"web": {"uri": "https://arden.example", "title": "Arden"}},
-                    ]
-                },
-            }
-        ],
-    },
-    "status": "",
-}
 SAMPLES: dict[str, dict[str, Any]] = {
     "promptfoo": PROMPTFOO,
     "mlflow": MLFLOW,
     "trulens": TRULENS,
-    "bedrock": BEDROCK,
-    "vertex": VERTEX,
 }
 """A row of each format, for tests with changed values."""
 
@@ -422,8 +375,6 @@ def test_evaluations_of_haystack(save: Save) -> None:
         ({"data": {"Get": {"Mill": [{"content": BUILT, "_additional": {"id": "a", "distance": 0.2}}]}}}, -0.2),
         ({"ids": ["a"], "documents": [BUILT], "distances": [0.3]}, -0.3),
         ([[{"id": 7, "distance": 0.9, "entity": {"text": BUILT}}]], None),
-        ({"retrievalResults": [{"content": {"text": BUILT}, "location": {}, "score": 0.9}]}, 0.9),
-        ({"contexts": {"contexts": [{"sourceUri": "gs://a", "text": BUILT, "score": 0.3}]}}, None),
         (CHROMA | {"ids": [["a"]], "included": ["documents"]}, -0.1),
     ],
 )
@@ -451,101 +402,6 @@ def test_euclidean_distances_of_pinecone(save: Save) -> None:
     others = [each | {"contexts": {"matches": matches[::-1]}} for each in rows[3:]]
     few = read(save, rows[:3] + others).contexts
     assert few is not None and not few.notes
-
-
-def test_evaluations_of_bedrock(save: Save) -> None:
-    """Models and knowledge bases are systems; a metric without a result has no value."""
-    other: dict[str, Any] = json.loads(json.dumps(BEDROCK))
-    other["conversationTurns"][0]["output"] |= {"modelIdentifier": "llama", "text": "Bob"}
-    loaded = read(save, [BEDROCK, other])
-    assert answers(loaded) == [("nova, KB1", MILL, 0, "Ann", "ok"), ("llama, KB1", MILL, 0, "Bob", "ok")]
-    assert shown(loaded)["nova, KB1", MILL] == [(BUILT, None)]
-    assert accepted(loaded) == ["Ann", "Anne"]
-    expected = {"Correctness": [1.0], "lower_Stereotyping": [0.0], "Helpfulness": [None]}
-    assert grades(loaded, "nova, KB1") == expected
-
-
-def test_turns_of_bedrock(save: Save) -> None:
-    """The same follow-up question in two conversations is two questions. A dataset without output has no answers."""
-
-    def turns(first: str) -> dict[str, Any]:
-        known = {"referenceResponses": [content(first)]}
-        output = {"output": {"text": "1820", "retrievedResults": {"retrievalResults": []}}}
-        return {"conversationTurns": [{"prompt": content(text), **known, **output} for text in (first, "When?")]}
-
-    loaded = read(save, [turns(MILL), turns(TOWN)])
-    assert [row[1:3] for row in answers(loaded)] == [(MILL, 0), ("When?", 0), (TOWN, 0), ("When?", 0)]
-    assert "each turn of a conversation" in notes(loaded)
-    assert loaded.contexts is not None and len(loaded.contexts.empty) == 4
-    dataset = read(save, [{"conversationTurns": [{"prompt": content(MILL), "referenceResponses": [content("Ann")]}]}])
-    assert (dataset.answers, dataset.contexts, accepted(dataset)) == (None, None, ["Ann"])
-
-
-def test_answers_of_knowledge_bases_and_models_of_bedrock(save: Save) -> None:
-    reference = {"content": {"text": BUILT}, "metadata": {"x-amz-bedrock-kb-chunk-id": "c1"}}
-    answer = {"output": {"text": "Ann"}, "citations": [{"retrievedReferences": [reference]}], "sessionId": "s"}
-    for row in ({"input": {"text": MILL}, **answer}, {"question": MILL, "response": answer}):
-        loaded = read(save, [row])
-        assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
-        assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
-        assert loaded.collection.passages["passage"].to_list() == ["c1"]
-        assert "only the passages that answers cite are known" in notes(loaded)
-    model: dict[str, Any] = {
-        "automatedEvaluationResult": {"scores": [{"metricName": "Builtin.Correctness", "result": 0.5}]},
-        "inputRecord": {"prompt": MILL, "referenceResponse": "Ann"},
-        "modelResponses": [{"response": "Bob", "modelIdentifier": "nova"}],
-    }
-    loaded = read(save, [model])
-    assert answers(loaded) == [("log", MILL, 0, "Bob", "ok")]
-    assert (accepted(loaded), grades(loaded)) == (["Ann"], {"Correctness": [0.5]})
-    other = {"response": "Ann", "modelIdentifier": "pro"}
-    several = read(save, [model | {"modelResponses": [*model["modelResponses"], other]}])
-    assert [row[0] for row in answers(several)] == ["nova", "pro"]
-    assert several.outcomes is None
-
-
-def test_grounded_answers_of_vertex(save: Save) -> None:
-    """A request that failed has no answer; the Python library writes names with underscores."""
-    failed = {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}, "status": "500", "response": {}}
-    blocked = failed | {"status": "", "response": {"promptFeedback": {"blockReason": "SAFETY"}}}
-    for row in (failed, blocked):
-        loaded = read(save, [row, VERTEX])
-        assert answers(loaded) == [("log", TOWN, 0, None, "error"), ("log", MILL, 0, "Ann.", "ok")]
-    assert shown(loaded) == {("log", MILL): [(BUILT, None), ("https://arden.example", None)]}
-    chunk = {"retrieved_context": {"text": BUILT}}
-    candidate = {"content": {"parts": [{"text": "Ann"}]}, "grounding_metadata": {"grounding_chunks": [chunk]}}
-    cut = {"candidates": [candidate | {"finish_reason": "MAX_TOKENS"}, candidate]}
-    loaded = read(save, [{"question": MILL, **cut}])
-    assert [row[2:] for row in answers(loaded)] == [(0, "Ann", "truncated"), (1, "Ann", "ok")]
-    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
-
-
-def test_failed_requests_of_several_models_of_vertex(save: Save) -> None:
-    """They belong to the models that have no answer, or to none."""
-    request = VERTEX["request"]
-    failed = {"request": request, "status": "500", "response": {}}
-    other = VERTEX | {"response": {**VERTEX["response"], "modelVersion": "pro"}}  # type: ignore[dict-item]
-    elsewhere = other | {"request": {"contents": [{"role": "user", "parts": [{"text": TOWN}]}]}}
-    loaded = read(save, [VERTEX, failed, elsewhere])
-    assert {row[0]: row[4] for row in answers(loaded) if row[1] == MILL} == {"gemini-2.5-flash": "ok", "pro": "error"}
-    loaded = read(save, [VERTEX, other, failed])
-    assert {row[0] for row in answers(loaded)} == {"gemini-2.5-flash", "pro"}
-    assert "1 failed request doesn't say which model failed" in notes(loaded)
-    both = [failed | {"request": elsewhere["request"]}] * 2
-    failing = {row[0] for row in answers(read(save, [VERTEX, other, *both])) if row[1] == TOWN}
-    assert failing == {"gemini-2.5-flash", "pro"}
-    blocked = failed | {"status": "", "response": {"modelVersion": "pro", "promptFeedback": {"blockReason": "SAFETY"}}}
-    assert [row[0] for row in answers(read(save, [VERTEX, blocked]))] == ["gemini-2.5-flash", "pro"]
-
-
-def test_evaluation_tables_of_vertex(save: Save) -> None:
-    head = "prompt,instruction,context,response,reference,groundedness/score,groundedness/explanation,safety/score\n"
-    rows = f"Answer {MILL} from {BUILT},{MILL},{BUILT},Ann,Ann,1.0,yes,1\nAnswer,{TOWN},,Rome,Arden,Error,,0\n"
-    loaded = read(save, head + rows, "log.csv")
-    assert detect(save("log.csv", head + rows)).name == "vertex"
-    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
-    assert grades(loaded) == {"groundedness": [1.0, None], "safety": [1.0, 0.0]}
-    assert accepted(loaded) == ["Ann", "Arden"]
 
 
 @pytest.mark.parametrize(
@@ -598,7 +454,7 @@ def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, sa
     assert "stars" not in grades(loaded)
 
 
-@pytest.mark.parametrize("form", ["promptfoo", "bedrock", "vertex"])
+@pytest.mark.parametrize("form", ["promptfoo"])
 @pytest.mark.parametrize(
     ("field", "value"),
     [("stars", 4), ("answer", "Eve did."), ("question", "Who paid?"), ("passages", ["Eve paid."]), ("accepted", "Eve")],

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from tests.formats.make_files import HERE
+from tests.formats.sample_files import HERE
 
 PASSAGES = ("documents", "nodes")
 """Files with passages alone, which are no logs."""

@@ -37,8 +37,6 @@ FORMATS: Registry[Format] = Registry(
         "mlflow": "ragworth.formats.mlflow:FORMAT",
         "langsmith": "ragworth.formats.langsmith:FORMAT",
         "promptfoo": "ragworth.formats.promptfoo:FORMAT",
-        "bedrock": "ragworth.formats.bedrock:FORMAT",
-        "vertex": "ragworth.formats.vertex:FORMAT",
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.chat:FORMAT",
         "log": "ragworth.formats.log:FORMAT",

@@ -38,7 +38,7 @@ WRAPPERS = ("node", "document", "doc", "chunk", "passage", "kwargs", "init_param
 
 STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
 """Keys under which vector stores and search engines keep the text of a hit: Elasticsearch, Qdrant, Milvus, Weaviate,
-Pinecone, Bedrock."""
+Pinecone, and Bedrock."""
 
 
 KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRAPPERS, *STORED))

@@ -1,9 +1,9 @@
-"""Take the hits out of responses of vector stores, search engines and retrieval services.
+"""Take the hits out of responses of vector stores and search engines.
 
 Hits are in the order of the response. Scores are better if higher: the distances of Chroma, Weaviate and pgvector are
 negated, and so are the scores of responses that name a metric which is a distance (``"metric": "euclidean"``), unless
 they fall with the rank, as relevance computed from a distance does. Milvus calls distances and similarities
-``distance``, and Vertex AI calls both ``score``; without a metric, these are left out.
+``distance``; without a metric, these are left out.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-LISTS = ("matches", "points", "objects", "retrievalResults", "result", "hits")
-"""Lists of hits: of Pinecone, Qdrant, Weaviate, Bedrock, older versions of Qdrant, and Elasticsearch."""
+LISTS = ("matches", "points", "objects", "result", "hits")
+"""Lists of hits: of Pinecone, Qdrant, Weaviate, older versions of Qdrant, and Elasticsearch."""
 
-PATHS = (("hits", "hits"), ("result", "points"), ("retrievedResults", "retrievalResults"), ("contexts", "contexts"))
-"""Lists of hits inside an object: of Elasticsearch and OpenSearch, Qdrant, Bedrock, and Vertex AI."""
+PATHS = (("hits", "hits"), ("result", "points"))
+"""Lists of hits inside an object: of Elasticsearch and OpenSearch, and of Qdrant."""
 
 METRIC_KEYS = ("metric", "metric_type", "distance")
 """Fields of a response that may name the metric: of Pinecone, Milvus and Qdrant."""
@@ -24,7 +24,7 @@ SIMILARITIES = {"cosine", "dotproduct", "dot", "dot_product", "ip", "inner_produ
 
 CHROMA = ("ids", "documents", "distances", "metadatas", "embeddings", "uris", "data", "included")
 SIGNS = {"_source", "payload", "properties", "_additional", "metadata", "content", "score", "_score", "distance"}
-SIGNS |= {"sourceUri", "source_uri", "entity"}
+SIGNS |= {"entity"}
 """Fields of hits."""
 
 
@@ -69,9 +69,8 @@ def _with_sure_scores(hits: list[Any], metric: str) -> list[Any]:
         falling = scores == sorted(scores, reverse=True) and len(set(scores)) > 1
         sign = -1 if metric in DISTANCES and not falling else 1
         return [_with_score(hit, sign) for hit in hits]
-    doubtful = {"entity": "distance", "sourceUri": "score", "source_uri": "score"}
-    dropped = next((score for sign, score in doubtful.items() if hits and sign in hits[0]), "")
-    return [{name: each for name, each in hit.items() if name != dropped} for hit in hits]
+    doubtful = bool(hits) and "entity" in hits[0]
+    return [{name: each for name, each in hit.items() if name != "distance"} for hit in hits] if doubtful else hits
 
 
 def _score_of(hit: Mapping[str, Any]) -> float | None:
