@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.retrieval import retrieve
 from tests.evaluation.samples import TOML, change, workspace
 
 
@@ -68,32 +67,6 @@ def test_ctrl_c_while_systems_retrieve(folder: Path, monkeypatch: pytest.MonkeyP
     done = CliRunner().invoke(main, [*command, str(folder)])
     assert done.exit_code == 130
     assert "interrupted; what was done is kept: run the same again to go on" in done.stderr
-
-
-def test_progress_is_shown_unless_it_is_not_wanted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-
-    def slow(systems: Any, context: Any, **options: Any) -> Any:
-        told.append("somebody" if context.progress is not None else "nobody")
-        return retrieve(systems, context, **options)
-
-    monkeypatch.setattr("ragworth.evaluation.stages.retrieve.retrieve", slow)
-    monkeypatch.delenv("CI", raising=False)
-    cases = [["check"], ["evaluate", "--dry-run"], ["check", "--quiet"], ["evaluate", "--dry-run", "--quiet"]]
-    change(folder, "k = 2", "k = 2\nseed = 1")
-    for number, command in enumerate(cases, 1):
-        assert CliRunner().invoke(main, [*command, str(folder)]).exit_code == 0
-        change(folder, f"seed = {number}", f"seed = {number + 1}")  # so that it is done again
-    assert told == ["somebody", "somebody", "nobody", "nobody"]
-
-
-def test_what_is_wrong(folder: Path) -> None:
-    (folder / "qrels.txt").unlink()
-    (folder / "say.json").unlink()
-    done = CliRunner().invoke(main, ["check", str(folder)])
-    assert done.exit_code == 2
-    assert done.stdout == ""
-    assert "qrels.txt: no such file" in done.stderr
 
 
 @pytest.mark.model

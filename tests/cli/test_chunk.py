@@ -52,15 +52,6 @@ def test_what_is_written_is_what_python_gives(folder: Path, ending: str) -> None
     assert read(folder / f"passages{ending}") == dict(made.frame.select("passage", "text").iter_rows())
 
 
-def test_titles_are_kept_apart_or_put_in_front(folder: Path) -> None:
-    call(folder, "documents.jsonl", "-o", "apart.jsonl")
-    call(folder, "documents.jsonl", "-o", "front.jsonl", "--titles", "front")
-    assert next(iter(read(folder / "apart.jsonl").items())) == ("a:0-61", ROWS[0]["text"])
-    assert next(iter(read(folder / "front.jsonl").items())) == ("a:0-61+title", f"Mills\n{ROWS[0]['text']}")
-    first = json.loads((folder / "apart.jsonl").read_text(encoding="utf-8").split("\n")[0])
-    assert (first["document"], first["document_title"]) == ("a", "Mills")
-
-
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
 def test_two_chunkings_in_one_file(folder: Path, ending: str) -> None:
     both = [f"passages{ending}", "-q", "qrels.txt", "--labels", "labels.txt", "--by", "sentences"]

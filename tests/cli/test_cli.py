@@ -41,12 +41,6 @@ def test_a_second_file_for_an_option_that_takes_one_is_an_error() -> None:
     assert call("score", "-q", QRELS, "-q", QRELS.replace(".txt", ".none"), RUNS[0]).stderr.startswith("ragworth:")
 
 
-@pytest.mark.parametrize("group", ["annotate", "grade", "study"])
-def test_groups_have_help(group: str) -> None:
-    result = call(group, "--help")
-    assert result.exit_code == 0 and "Commands:" in result.stdout
-
-
 def test_ray_that_is_not_installed_is_an_error_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     result = call("--executor", "ray", "calls", "show", str(tmp_path / "calls.sqlite"))
@@ -88,24 +82,6 @@ def test_utility_coverage_and_density_from_files() -> None:
     assert result.exit_code == 0, result.stderr
     assert "tokens counted by: column 'tokens'" in result.stderr
     assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == ["UDCG@5", "Cov@5", "Den@5"]
-
-
-def test_names_for_runs_and_clashes() -> None:
-    named = call("score", "-q", QRELS, f"one={RUNS[0]}", f"two={RUNS[0]}")
-    assert named.exit_code == 0
-    assert " one " in named.stdout
-    clash = call("score", "-q", QRELS, RUNS[0], RUNS[0])
-    assert clash.exit_code == 2
-    assert "two runs are called 'bm25'" in clash.stderr
-    assert "NAME=PATH" in clash.stderr
-
-
-def test_compare_prints_differences_and_changed_queries() -> None:
-    result = call("compare", "-q", QRELS, "-m", "nDCG@5", *RUNS, "--changes", "1")
-    assert result.exit_code == 0
-    assert "dense − bm25" in result.stdout
-    assert "Holm p" in result.stdout
-    assert "Queries that changed most" in result.stdout
 
 
 def test_a_significant_drop_gives_exit_code_3() -> None:
@@ -232,13 +208,6 @@ def test_compare_as_json_holds_everything() -> None:
     assert [len(data[key]) for key in ("summary", "differences", "changes")] == [3, 2, 4]
 
 
-def test_compare_to_a_file_is_what_the_terminal_shows(tmp_path: Path) -> None:
-    arguments = ("compare", "-q", QRELS, "-m", "P@5", *RUNS)
-    assert call(*arguments, "-o", str(tmp_path / "c.txt")).stdout == ""
-    assert (tmp_path / "c.txt").read_text() == call(*arguments).stdout
-    assert "resamples" not in call(*arguments, "--test", "t").stdout
-
-
 def test_a_gate_without_values_is_an_error_and_not_a_pass(tmp_path: Path) -> None:
     new = tmp_path / "new.run"
     new.write_text(Path(RUNS[0]).read_text().replace("-p", "-x"))  # passages that nobody has a probability for
@@ -253,12 +222,6 @@ def test_a_gate_on_few_queries_says_so(tmp_path: Path) -> None:
     result = call("compare", "-q", QRELS, RUNS[0], str(new), "--fail-if-worse", "P@5", "--incomplete")
     assert result.exit_code == 0
     assert "new was compared with bm25 by P@5 on 10 of 40 queries only" in result.stderr
-
-
-def test_the_gate_never_prints_a_p_of_0() -> None:
-    result = call("compare", "-q", QRELS, RUNS[2], RUNS[0], "--test", "t", "--fail-if-worse", "nDCG@5")
-    assert result.exit_code == 3
-    assert "Holm p < 0.0001" in result.stderr
 
 
 def test_a_name_goes_before_the_one_in_the_file(tmp_path: Path) -> None:
@@ -288,34 +251,6 @@ def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ..
     result = call(*arguments, "-q", QRELS, *RUNS)
     assert result.exit_code == 2
     assert "Traceback" not in result.stderr
-
-
-def test_metrics_and_files_are_reported_together() -> None:
-    result = call("score", "-q", "no-qrels", "no-run", "-m", "nDGC@5")
-    assert result.exit_code == 2
-    for words in ("unknown metric 'nDGC'", "no-qrels: no such file", "no-run: no such file"):
-        assert words in result.stderr
-
-
-def test_what_is_skipped_in_passages_is_told(tmp_path: Path) -> None:
-    passages = tmp_path / "p.csv"
-    passages.write_text("passage,tokens\nx,3\nalone\n")
-    result = call(
-        "score", RUNS[0], "-r", str(EXAMPLE / "ratings.txt"), "-p", str(passages), "-m", "Den@5", "--skip-bad-lines"
-    )
-    assert "1 bad line skipped (line 3: 1 field" in result.stderr
-
-
-def test_the_qrels_of_a_beir_folder_are_read_by_their_path(tmp_path: Path) -> None:
-    qrels = tmp_path / "test.tsv"
-    qrels.write_text("query-id\tcorpus-id\tscore\nq01\tq01-p01\t1\n")
-    assert call("score", "-q", str(qrels), RUNS[0]).exit_code == 0
-    qrels.write_text("q01\t0\tq01-p01\t1\nq01\t0\tq01-p02\t1\n")  # without a header: TREC
-    assert call("score", "-q", str(qrels), RUNS[0]).exit_code == 0
-    qrels.write_text("q01\tq01-p01\trelevant\n" * 2)
-    result = call("score", "-q", str(qrels), RUNS[0])
-    assert result.exit_code == 2
-    assert "trec:" in result.stderr
 
 
 def test_ratings_that_reach_no_threshold_are_explained(tmp_path: Path) -> None:
@@ -365,14 +300,6 @@ def test_only_options_that_a_command_has_are_advised(
     assert result.exit_code == 2
     assert "fix the file" in result.stderr
     assert ("--skip-bad-lines" in result.stderr) is advised
-
-
-def test_a_run_is_not_scored_against_itself() -> None:
-    """Its ranks would count as relevance, and its average precision would be 1."""
-    result = call("score", "-q", RUNS[0], "-m", "AP", RUNS[0])
-    assert result.exit_code == 2
-    assert f"{RUNS[0]}, line 1: 6 fields where 4 belong: this looks like a TREC run" in result.stderr
-    assert "swapped" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["score", "compare"])

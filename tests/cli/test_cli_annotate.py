@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth import Judgments, Outcomes, Ratings, formats, prompts
-from ragworth.annotators import ANNOTATORS
+from ragworth import Outcomes, formats, prompts
 from ragworth.cli import main
 from ragworth.formats.frames import read_table
 
@@ -127,14 +125,6 @@ def back(path: str, kind: str) -> pl.DataFrame:
 # Every kind
 
 
-def test_there_is_a_command_for_every_kind(desk: Desk) -> None:
-    listed = fine(desk("annotate", "--help")).stdout
-    assert {*SCRIPTS, "containment", "contribution"} == set(ANNOTATORS.names())
-    for kind in ANNOTATORS.names():
-        assert kind in listed
-        assert "--output" in fine(desk("annotate", kind, "--help")).stdout
-
-
 @pytest.mark.parametrize("kind", SCRIPTS)
 def test_a_kind_prints_how_many_have_a_value_and_what_the_values_are_like(desk: Desk, kind: str) -> None:
     shown = fine(desk.annotate(kind)).stdout
@@ -179,13 +169,6 @@ def test_confidence_can_be_read_as_outcomes(desk: Desk, ending: str) -> None:
     assert values == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_confidence_in_single_passages_can_be_read_as_judgments(desk: Desk, ending: str) -> None:
-    output = desk.path(f"out.{ending}")
-    fine(desk.annotate("confidence", "--each", "-o", output))
-    assert formats.read_judgments(output).frame.height == 24
-
-
 def test_parquet_keeps_lists_and_the_others_write_them_as_json(desk: Desk) -> None:
     for ending in ("parquet", "csv", "jsonl"):
         fine(desk.annotate("confidence", "-o", desk.path(f"out.{ending}")))
@@ -205,12 +188,6 @@ def test_whatever_a_model_wrote_survives_the_file(desk: Desk, ending: str) -> No
     fine(desk.annotate("downstream", "-o", output, script={"*": RAW}))
     assert formats.read_judgments(output).frame.height == 6
     assert set(read_table(output)[0]["raw"]) == {RAW}
-
-
-def test_whatever_a_model_wrote_survives_jsonl(desk: Desk) -> None:
-    fine(desk.annotate("downstream", "-o", desk.path("out.jsonl"), script={"*": RAW}))
-    with Path(desk.path("out.jsonl")).open(encoding="utf-8", newline="\n") as stream:
-        assert {json.loads(line)["raw"] for line in stream} == {RAW}
 
 
 # What is printed
@@ -240,12 +217,6 @@ def test_rows_as_json_are_json(desk: Desk, raw: str) -> None:
 
 def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.strip("\n").split("\n")]
-
-
-def test_rows_as_csv(desk: Desk) -> None:
-    result = fine(desk.annotate("relevance", "-f", "csv"))
-    assert result.stdout.splitlines()[0].startswith('"query","passage","aspect","value","status"')
-    assert len(result.stdout.splitlines()) == 7
 
 
 def test_what_has_no_value_is_counted_in_the_summary_and_in_a_note(desk: Desk) -> None:
@@ -282,17 +253,6 @@ def test_a_dry_run_asks_nothing_and_leaves_nothing(desk: Desk, kind: str) -> Non
     assert not Path(desk.path("out.csv")).exists()
 
 
-def test_a_dry_run_counts_what_is_kept_already(desk: Desk) -> None:
-    fine(desk.annotate("relevance", "--limit", "1"))
-    assert "2 answered already; 4 calls to make" in fine(desk.annotate("relevance", "--dry-run")).stdout
-
-
-def test_measures_of_one_round_lead_to_no_more_calls(desk: Desk) -> None:
-    result = fine(desk.annotate("confidence", "--measures", "PPL,Entropy", "--dry-run"))
-    assert "3 calls to make" in result.stdout
-    assert "lead" not in result.stdout
-
-
 def test_a_budget_ends_a_run_which_goes_on_later(desk: Desk) -> None:
     output = desk.path("out.csv")
     result = desk.annotate("relevance", "--max-calls", "4", "-o", output)
@@ -302,19 +262,11 @@ def test_a_budget_ends_a_run_which_goes_on_later(desk: Desk) -> None:
     assert desk.count() == 6
 
 
-def test_a_run_in_which_every_call_failed_is_an_early_end(desk: Desk) -> None:
-    refused(desk.annotate("relevance", "-O", "error=1.0"), "all 6 calls failed", "server-error 6", code=4)
-
-
 # How much
 
 
 def asked(result: Result) -> list[tuple[str, str]]:
     return [(row["query"], row["passage"]) for row in lines(fine(result).stdout)]
-
-
-def test_the_first_queries(desk: Desk) -> None:
-    assert asked(desk.annotate("relevance", "-f", "jsonl", "--limit", "1")) == [("q1", "p1"), ("q1", "p2")]
 
 
 def test_some_queries_drawn_at_random_and_again(desk: Desk) -> None:
@@ -398,13 +350,6 @@ def test_all_files_that_cannot_be_read_are_reported_together(desk: Desk) -> None
     assert not desk.store.exists()
 
 
-def test_bad_lines_are_skipped_on_request(desk: Desk) -> None:
-    desk.save("bad.jsonl", json.dumps(context("q1")) + "\nnot json\n")
-    result = fine(desk.annotate("relevance", "--skip-bad-lines", "-f", "jsonl", run="bad.jsonl", quiet=False))
-    assert len(lines(result.stdout)) == 2
-    assert "1 bad line skipped" in result.stderr
-
-
 @pytest.mark.parametrize("kind", ["relevance", "abstention", "downstream", "confidence"])
 def test_a_run_without_any_texts_is_an_error(desk: Desk, kind: str) -> None:
     """There is nothing to show the model: better said before than as a table without a single value."""
@@ -418,17 +363,6 @@ def test_a_run_without_any_texts_is_an_error(desk: Desk, kind: str) -> None:
 def test_nothing_to_judge(desk: Desk) -> None:
     refused(desk.annotate("relevance", run=""), "nothing to judge")
     refused(desk.annotate("confidence", run=""), "whole contexts")
-
-
-def test_texts_that_contradict_each_other(desk: Desk) -> None:
-    other = desk.jsonl("queries.jsonl", [{"_id": "q1", "text": "Something else?"}])
-    refused(desk.annotate("relevance", "--queries", other), "two texts", "q1")
-
-
-def test_models_that_cannot_be_had_or_cannot_do_it(desk: Desk) -> None:
-    refused(desk("annotate", "relevance", desk.path("run.jsonl"), "-M", "scripted:none.json", "-s", str(desk.store)))
-    refused(desk.annotate("relevance", "-O", "colour=red"), "colour")
-    refused(desk.annotate("relevance", "--prompts", desk.path("none")), "none")
 
 
 # Utility
@@ -472,14 +406,6 @@ def test_utility_of_passages_without_a_label_is_told(desk: Desk) -> None:
     assert "1 of 3 passages has no relevance label and counts" in desk("utility", abstention, labels).stderr
     other = desk.save("other.txt", "q01 0 p1 1\n")
     assert "none of the 3 passages with an abstention" in desk("utility", abstention, other).stderr
-
-
-def test_utility_of_what_was_annotated(desk: Desk) -> None:
-    for kind in ("abstention", "relevance"):
-        fine(desk.annotate(kind, "-o", desk.path(f"{kind}.parquet")))
-    shown = fine(desk("utility", desk.path("relevance.parquet"), desk.path("abstention.parquet"))).stdout
-    assert "relevant" in shown
-    assert "0.7500" in shown  # 1 − 0.25
 
 
 def test_utility_counts_what_has_no_value(desk: Desk) -> None:
@@ -550,11 +476,6 @@ def test_tuning_by_outcomes_of_several_aspects_is_not_guessed_at(desk: Desk) -> 
     refused(desk("tune", confident(desk, system=True), "--outcomes", desk.save("outcomes.csv", table)), "aspect")
 
 
-def test_tuning_reads_jsonl_too(desk: Desk) -> None:
-    """So its error says, where there are no tokens."""
-    fine(desk("tune", confident(desk, "jsonl"), "-q", desk.save("qrels.txt", QRELS)))
-
-
 def test_tuning_of_what_was_annotated(desk: Desk) -> None:
     fine(desk.annotate("confidence", "--each", "-o", desk.path("c.parquet")))
     result = fine(desk("tune", desk.path("c.parquet"), "-q", desk.save("qrels.txt", "q1 0 p1 1\nq1 0 p2 0\n")))
@@ -573,23 +494,6 @@ def test_what_cannot_be_tuned(desk: Desk) -> None:
     refused(desk("tune", desk.path("plain.parquet"), "-q", qrels), "no tokens")
 
 
-@pytest.mark.parametrize("table", ["name,value\nA,1\n", "system,query\nA,q1\n", "system,query,value\nA,q1,good\n"])
-def test_outcomes_that_are_none(desk: Desk, table: str) -> None:
-    refused(desk("tune", confident(desk, system=True), "--outcomes", desk.save("o.csv", table)), "o.csv")
-
-
-def test_judgments_are_what_the_tables_say(desk: Desk) -> None:
-    makers: dict[str, Callable[[pl.DataFrame], Any]] = {
-        "relevance": Judgments,
-        "ratings": Ratings,
-        "confidence": Outcomes,
-    }
-    for kind, table in makers.items():
-        output = desk.path(f"{kind}.parquet")
-        fine(desk.annotate(kind, "-o", output))
-        assert len(table(pl.read_parquet(output))) == ROWS.get(kind, 6)
-
-
 # Checking
 
 
@@ -604,12 +508,6 @@ def test_a_check_is_part_of_the_dry_run_and_of_the_budget(desk: Desk) -> None:
     assert "budget" in stopped.stderr
     fine(desk.annotate("relevance", "--check"))
     assert desk.count() == 12
-
-
-def test_checks_stand_beside_rows_on_standard_error(desk: Desk) -> None:
-    result = fine(desk.annotate("relevance", "--check", "-f", "jsonl"))
-    assert len(lines(result.stdout)) == 6
-    assert "How far these values can be trusted" in result.stderr
 
 
 def test_a_judge_who_says_the_same_of_everything_is_noticed(desk: Desk) -> None:

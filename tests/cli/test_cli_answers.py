@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -14,7 +13,6 @@ from ragworth import Answers, Outcomes, score
 from ragworth.cli import main
 from ragworth.formats import answers as reading
 from ragworth.formats import read_contexts, read_judgments
-from ragworth.formats.frames import read_table
 
 CONTEXTS = [
     {
@@ -91,14 +89,6 @@ def test_judging_is_resumed_for_free(folder: Path) -> None:
     assert rows[0]["label"] == "correct"
     assert Path("each.csv").read_text().count("first-token") == 3
     assert "3 answered already; 0 calls to make" in ragworth(*grade, "--dry-run").output
-
-
-def test_dry_run_asks_nothing(folder: Path) -> None:
-    result = ragworth(
-        "answer", "run.jsonl", "-M", "scripted:says.json", "--dry-run", "--repeats", "2", "--temperature", "1"
-    )
-    assert "6 calls" in result.output
-    assert not Path("calls.sqlite").exists()
 
 
 def test_some_of_the_queries(folder: Path) -> None:
@@ -215,14 +205,6 @@ def test_answers_read_back_from_every_format(folder: Path) -> None:
         assert frame["shown"].to_list() == made["shown"].to_list()
 
 
-def test_outcomes_read_back_with_their_labels(folder: Path) -> None:
-    answered()
-    ragworth("grade", "deterministic", "answers.parquet", "run.jsonl", "-o", "out.csv")
-    frame, _ = read_table("out.csv")
-    assert frame["label"].to_list() == ["correct", "wrong", "wrong"]
-    assert Outcomes(frame).frame["value"].to_list() == [1.0, -1.0, -1.0]
-
-
 def test_not_one_outcome(folder: Path) -> None:
     """All is written and said, and the command still does not end well."""
     Path("theirs.csv").write_text("system,query,text,status\nx,q1,,refused\nx,q2,,timed-out\n")
@@ -251,24 +233,6 @@ def test_not_one_answer(folder: Path) -> None:
     assert pl.read_parquet("blank.parquet").height == 3
 
 
-def test_large_numbers_can_be_read(folder: Path) -> None:
-    lines = "".join(f"x,q{n},Ann\n" for n in range(1, 1201))
-    Path("theirs.csv").write_text("system,query,text\n" + lines)
-    assert "3 of 1,200" in ragworth("grade", "deterministic", "theirs.csv", "run.jsonl").output
-    assert "3 of 1,200" in ragworth("grade", "text", "theirs.csv", "run.jsonl").output
-
-
-def test_quiet_says_nothing_beside_the_result(folder: Path) -> None:
-    answered()
-    for command in (
-        ("grade", "deterministic", "answers.parquet", "run.jsonl", "-q", "qrels.txt"),
-        ("grade", "judge", "answers.parquet", "run.jsonl", "-M", "scripted:grades.json"),
-        ("answer", "run.jsonl", "-M", "scripted:says.json"),
-    ):
-        assert "written to out.parquet" in ragworth(*command, "-o", "out.parquet").stderr
-        assert ragworth(*command, "-o", "out.parquet", "--quiet").stderr == ""
-
-
 @pytest.mark.parametrize("kind", ["deterministic", "text", "utility"])
 def test_dry_run_of_graders_that_ask_nobody(folder: Path, kind: str) -> None:
     answered("-q", "qrels.txt", "--without")
@@ -279,21 +243,3 @@ def test_dry_run_of_graders_that_ask_nobody(folder: Path, kind: str) -> None:
     # Without a context, answers are only what others are held against, as to utility.
     assert result.output == f"{3 if kind == 'utility' else 6} answers would be graded; no model is asked\n"
     assert not Path("out.csv").exists()
-
-
-def test_help_of_every_grader(folder: Path) -> None:
-    assert "--tie-length" in ragworth("answer", "--help").output
-    listed = ragworth("grade", "--help").output
-    for kind in ("deterministic", "judge", "ideal", "text", "bertscore", "utility", "coverage"):
-        assert kind in listed
-        page = ragworth("grade", kind, "--help").output
-        assert ("--model" in page) == (kind in ("judge", "ideal", "coverage"))
-        assert "ANSWERS" in page
-
-
-def test_a_budget_ends_it_early(folder: Path) -> None:
-    result: Any = ragworth(
-        "answer", "run.jsonl", "-M", "scripted:says.json", "--max-calls", "1", "-o", "part.parquet", code=4
-    )
-    assert "run the same again" in result.output
-    assert pl.read_parquet("part.parquet")["status"].to_list().count("not-asked") == 2

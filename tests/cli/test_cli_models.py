@@ -173,13 +173,6 @@ def test_failures_have_their_reason_in_the_row(desk: Desk) -> None:
     assert "note: 1 call failed: server-error 1 (scripted fault); what may pass" in again.stderr
 
 
-def test_progress_goes_to_standard_error(desk: Desk) -> None:
-    noisy = [word for word in desk.arguments("--choose", "yes,no") if word != "--quiet"]
-    result = desk(*noisy)
-    assert "2 calls" in result.stderr
-    assert len(table(result.stdout)) == 3
-
-
 def test_a_dry_run_asks_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(self: Scripted, requests: object) -> None:
         raise AssertionError("it was asked")
@@ -189,11 +182,6 @@ def test_a_dry_run_asks_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> 
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("3 requests, 2 distinct, 0 answered already; 2 calls to make")
     assert "cost at most about" in result.stdout
-
-
-def test_a_dry_run_leaves_no_file_behind(desk: Desk) -> None:
-    desk.ask("--choose", "yes,no", "--dry-run")
-    assert not desk.store.exists()
 
 
 BUDGETS: dict[str, tuple[list[str], str]] = {
@@ -213,13 +201,6 @@ def test_a_spent_budget_gives_exit_code_4_and_the_rows_so_far(name: str, desk: D
     assert desk.ask("--choose", "yes,no").exit_code == 0
 
 
-def test_a_budget_goes_on_where_it_was_left(desk: Desk) -> None:
-    desk.rows([{"passage": "p", "query": f"q{i}"} for i in range(5)])
-    codes = [desk.ask("--choose", "yes,no", "--max-calls", "2").exit_code for _ in range(3)]
-    assert codes == [4, 4, 0]
-    assert desk.count() == 5
-
-
 def test_an_output_is_there_when_it_is_whole(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     output = desk.folder / "out.jsonl"
     result = desk.ask("--choose", "yes,no", "-o", str(output))
@@ -236,10 +217,6 @@ def test_an_output_is_there_when_it_is_whole(desk: Desk, monkeypatch: pytest.Mon
     refused(desk.ask("--choose", "yes,maybe", "-o", str(output)), "the endpoint is gone")
     assert output.read_text() == whole
     assert sorted(path.name for path in desk.folder.iterdir() if "out" in path.name) == ["out.jsonl"]
-
-
-def test_an_output_that_cannot_be_written_is_refused(desk: Desk) -> None:
-    refused(desk.ask("--choose", "yes,no", "-o", str(desk.folder / "none" / "out.jsonl")), "cannot be written")
 
 
 NASTY = 'red \x1b[31m\x07 \x00 \x7f \x9b31m \u202e \u2028 \U0001f600 \\ " end'
@@ -358,11 +335,6 @@ def test_everything_is_checked_before_anything_is_asked(desk: Desk) -> None:
     assert not desk.store.exists()
 
 
-@pytest.mark.parametrize("option", ["batch=many", "concurrency=many"])
-def test_an_option_of_the_wrong_type_is_refused(option: str, desk: Desk) -> None:
-    refused(desk.ask("--choose", "yes,no", "-O", option))
-
-
 def test_a_budget_that_is_no_number_is_refused(desk: Desk) -> None:
     refused(desk.ask("--choose", "yes,no", "--max-cost", "nan", "--price", "1"))
 
@@ -432,12 +404,6 @@ def test_a_model_is_described(desk: Desk) -> None:
     assert facts["prompts too long"].strip() == "are refused"
 
 
-def test_models_that_cannot_be_had(desk: Desk) -> None:
-    refused(desk("models", "skripted:x"), "did you mean scripted")
-    refused(desk("models", "scripted:"), "the script is missing")
-    refused(desk("models", f"scripted:{desk.folder / 'script.json'}", "-O", "nonsense=1"), "nonsense")
-
-
 # prompt
 
 
@@ -491,12 +457,6 @@ def test_a_store_is_shown(kept: Desk) -> None:
     assert [row["calls"] for row in data["failed"]] == [2]
 
 
-def test_an_empty_store_is_shown(desk: Desk) -> None:
-    Store(desk.store).close()
-    assert desk("calls", "show", str(desk.store)).stdout == "The store is empty.\n"
-    assert desk("calls", "verify", str(desk.store)).stdout == "0 calls are sound.\n"
-
-
 def test_a_store_is_exported(kept: Desk) -> None:
     result = kept("calls", "export", str(kept.store))
     found = table(result.stdout)
@@ -504,14 +464,6 @@ def test_a_store_is_exported(kept: Desk) -> None:
     output = kept.folder / "calls.jsonl"
     assert kept("calls", "export", str(kept.store), "-o", str(output)).stdout == ""
     assert output.read_text() == result.stdout
-
-
-def test_half_a_character_is_exported(desk: Desk) -> None:
-    desk.rows([{"passage": "half \ud800", "query": "q"}])
-    desk.ask("--choose", "yes,no", "-o", str(desk.folder / "out.jsonl"))
-    result = desk("calls", "export", str(desk.store))
-    assert result.exit_code == 0
-    assert len(table(result.stdout)) == 1
 
 
 def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
@@ -550,10 +502,3 @@ def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
 def test_pruning_needs_to_know_what(kept: Desk) -> None:
     refused(kept("calls", "prune", str(kept.store), "--yes"), "no criteria")
     refused(kept("calls", "prune", str(kept.store), "--model", "gpt", "--yes"), "no model 'gpt'", "script.json")
-
-
-@pytest.mark.parametrize("command", ["ask", "models", "prompt", "calls"])
-def test_help_is_there(command: str) -> None:
-    result = CliRunner().invoke(main, [command, "--help"])
-    assert result.exit_code == 0
-    assert "Usage: " in result.stdout

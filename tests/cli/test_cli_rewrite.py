@@ -62,14 +62,6 @@ def test_from_conversations_to_pairs() -> None:
     assert {row["query"] for row in rows("s.jsonl")} == {pair["query"] for pair in pairs}
 
 
-def test_given_rewrites_beyond_the_limit_are_ignored_and_unknown_ones_refused() -> None:
-    Path("mine.jsonl").write_text('{"query": "ferry_2", "text": "Winter?"}\n{"query": "cheese_4", "text": "Butter?"}\n')
-    rewrite("candidates", *DATA, "--rules", "last", "--given", "mine.jsonl", "--limit", "1", "-o", "c.jsonl")
-    assert [row["text"] for row in rows("c.jsonl")] == ["And in winter?", "Winter?"]
-    Path("mine.jsonl").write_text('{"query": "nobody", "text": "Winter?"}\n')
-    assert "'nobody'" in rewrite("candidates", *DATA, "--given", "mine.jsonl", "-o", "d.jsonl", code=2).output
-
-
 def test_a_plan_asks_nothing_and_writes_nothing() -> None:
     asked = ("-n", "2", "-M", "scripted:says.json")
     assert "9 calls to make" in rewrite("candidates", *DATA, *asked, "-o", "c.jsonl", "--dry-run").output

@@ -50,18 +50,6 @@ def test_on_the_terminal_it_equals_the_library(dear: Path) -> None:
     assert "cheap alone, biased" in means
 
 
-def test_other_looks_and_another_baseline(dear: Path, tmp_path: Path) -> None:
-    given = ["-q", QRELS, "-j", ABSTENTION, "--expensive", str(dear), "-m", "UDCG@5", "-m", "Distraction@5", *RUNS]
-    made = json.loads(call(*given, "-f", "json", "-b", "dense", "--level", "0.9", "--seed", "7").stdout)
-    assert (made["level"], made["seed"]) == (0.9, 7)
-    assert {row["baseline"] for row in made["differences"]} == {"dense"}
-    assert len(made["estimates"]) == 6
-    file = tmp_path / "estimates.parquet"
-    assert call(*given, "-o", str(file)).exit_code == 0
-    assert pl.read_parquet(file).height == 6
-    assert "| UDCG@5 | bm25 |" in call(*given, "-f", "markdown").stdout
-
-
 def test_labels_may_be_what_is_judged_twice(tmp_path: Path) -> None:
     labels = ragworth.read_judgments(QRELS).frame
     queries = labels["query"].unique(maintain_order=True).to_list()[1::2]
@@ -108,12 +96,3 @@ def test_what_cannot_be_is_refused(dear: Path) -> None:
     result = call(*given, "-m", "UDCG@5")
     assert result.exit_code == 2 and "no run was given" in result.stderr
     assert call("-q", QRELS, "-j", ABSTENTION, "-m", "UDCG@5", *RUNS).exit_code == 2
-
-
-def test_notes_go_to_standard_error(dear: Path, tmp_path: Path) -> None:
-    few = pl.read_parquet(dear)
-    few.filter(pl.col("query").is_in(few["query"].unique(maintain_order=True).to_list()[:6])).write_parquet(dear)
-    given = ["-q", QRELS, "-j", ABSTENTION, "--expensive", str(dear), "-m", "UDCG@5", *RUNS]
-    result = call(*given)
-    assert "note: UDCG@5 of bm25" in result.stderr and "with fewer than 20" in result.stderr
-    assert call(*given, "--quiet").stderr == ""

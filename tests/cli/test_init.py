@@ -36,14 +36,6 @@ def test_what_was_found_assumed_and_left_out_is_said(tmp_path: Path) -> None:
     assert set(config.read(tmp_path).systems) == {"bm25"}
 
 
-def test_here_is_where_it_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    result = init()
-    assert "Nothing to evaluate was found" in result.output
-    assert result.output.endswith("\nPut your files into the folder, then run:\n  ragworth init --force\n")
-    assert (tmp_path / "ragworth.toml").is_file()
-
-
 def test_folders_with_blanks_are_quoted_and_odd_signs_escaped(tmp_path: Path) -> None:
     folder = tmp_path / "my \x1b[31mdata"
     folder.mkdir()
@@ -52,12 +44,6 @@ def test_folders_with_blanks_are_quoted_and_odd_signs_escaped(tmp_path: Path) ->
     assert "\x1b" not in output
     assert "\a" not in output
     assert f"ragworth init '{tmp_path}/my " in output
-
-
-def test_quiet_says_where_it_is_and_how_to_go_on(tmp_path: Path) -> None:
-    output = init(str(tmp_path), "--quiet").output
-    assert len(output.splitlines()) == 4
-    assert "Nothing" not in output
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,21 +10,12 @@ from benchmarks.simulated_reader import collection
 from click.testing import CliRunner, Result
 
 from ragworth.cli import main
-from ragworth.studies import STUDIES
 from tests.studies.conftest import Opened
 from tests.studies.conftest import opened as opened
 
 
 def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["study", *map(str, arguments)])
-
-
-def test_every_study_has_a_command_with_its_settings() -> None:
-    listed = run("--help").output
-    for name in STUDIES.names():
-        assert name in listed
-        help_ = run(name, "--help")
-        assert help_.exit_code == 0 and "--resamples" in help_.output and "--dry-run" in help_.output
 
 
 @pytest.mark.slow

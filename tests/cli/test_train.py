@@ -16,7 +16,6 @@ import ragworth
 from ragworth.cli import main
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
-from ragworth.studies.cases import CASES
 from tests.fitting.samples import World, world
 
 pytest.importorskip("sklearn")
@@ -93,17 +92,6 @@ def test_the_file_is_a_metric_everywhere(folder: Path, tmp_path: Path) -> None:
     assert "these weights are for the first 3 passages" in refused.stderr
 
 
-def test_json_has_it_all(folder: Path, tmp_path: Path) -> None:
-    done = run("udcg", "nq/results", "-o", str(tmp_path / "t.json"), "-f", "json", "--transfer", "trivia", "--quiet")
-    found = json.loads(done.stdout)
-    theta = Theta.read(tmp_path / "t.json")
-    assert [row["help"] for row in found["weights"]] == list(theta.alpha)
-    assert [row["case"] for row in found["figures"]] == ["learned from"] * 4 + ["Trivia"] * 3
-    assert found["figures"][1]["correlation"] == theta.figures["held_out"]["value"]
-    assert len(found["sentences"]) == 2
-    assert done.stderr == ""
-
-
 def test_the_average_over_transfers_and_a_split(folder: Path, tmp_path: Path) -> None:
     save(world(20, seed=7, prefix="b"), tmp_path / "bio", "Bio")
     output = str(tmp_path / "t.json")
@@ -171,11 +159,6 @@ def test_a_case_is_called_as_its_study_calls_it(folder: Path, tmp_path: Path) ->
     for said in ("On bio (1) (n = ", "On bio (2) (n = ", "On Questions\\x1b[31m (n = "):
         assert said in done.stdout
     assert "On 01" not in done.stdout and "\x1b" not in done.output
-
-
-def test_the_example_names_a_folder_that_studies_write() -> None:
-    done = CliRunner().invoke(main, ["train", "udcg", "--help"])
-    assert f"results/studies/alignment/{CASES}/01 -o" in done.output
 
 
 def test_what_was_left_out_is_told(folder: Path, tmp_path: Path) -> None:

@@ -290,14 +290,3 @@ def test_a_table_that_says_too_little_or_too_much(tmp_path: Path, new: str, word
         config.read(folder)
     assert words in str(caught.value)
     assert caught.value.line is not None
-
-
-def test_settings_of_its_own_and_a_value_that_is_no_table(tmp_path: Path) -> None:
-    folder = space(tmp_path / "w", TOML.replace("sample = 25", 'sample = 25\nestimator = "sequence"'))
-    task = config.read(folder).judgments["abstention"]
-    assert task.expensive == config.ExpensiveJudge(config.ModelSpec("dear"), 25, {"estimator": "sequence"})
-    assert task.settings == {} and task.model is None
-    change(folder, '[judgments.abstention.expensive]\nmodel = "dear"\nsample = 25\nestimator = "sequence"\n', "")
-    change(folder, "[metrics]", "[judgments]\nabstention = {expensive = true}\n[metrics]")
-    with pytest.raises(InputError, match="is True, not a table with model and sample"):
-        config.read(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +12,7 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 from ragworth import config, evaluate
-from ragworth.calls.store import Store
-from ragworth.errors import InputError, MissingExtraError, RagworthError, StoreError
+from ragworth.errors import InputError, MissingExtraError, RagworthError
 from ragworth.evaluation import checks
 from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.plan import plan_evaluation
@@ -63,18 +61,6 @@ def test_what_files_cannot_give_is_told_too(tmp_path: Path, models: Models) -> N
     assert "Cov@2 needs ratings" in found
 
 
-def test_a_run_and_qrels_that_are_swapped_are_told_so(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w", TOML)
-    qrels, run = folder / "qrels.txt", folder / "first.run"
-    texts = qrels.read_text(), run.read_text()
-    qrels.write_text(texts[1])
-    run.write_text(texts[0])
-    found = problems(folder)
-    assert f"{qrels}, line 1: 6 fields where 4 belong: this looks like a TREC run" in found
-    assert f"{run}, line 1: 4 fields where 6 belong: this looks like a TREC qrels file" in found
-    assert found.endswith("to do: the run and the qrels look swapped: exchange them")
-
-
 def test_every_file_that_cannot_be_read_is_named_with_its_line(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {lenght = 1}\nfiles = "none.csv"'))
     (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
@@ -106,24 +92,6 @@ def test_mistakes_of_every_kind(tmp_path: Path, models: Models, old: str, new: s
     assert models.taken() == []
 
 
-def test_an_unknown_model_is_found_for_every_task(tmp_path: Path) -> None:
-    folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'judge = {model = "nonsense:x"}'))
-    change(folder, "k = 2", 'k = 2\nmodel = {use = "scripted:none.json", colour = 1}')
-    found = problems(folder)
-    assert "unknown kind of model 'nonsense:x'" in found
-    assert "has no option colour" in found
-
-
-def test_a_baseline_among_the_systems_of_a_file(tmp_path: Path, models: Models) -> None:
-    toml = TOML.replace('first = {run = "first.run"}\nsecond = {run = "second.run"}', '"*" = {run = "both.csv"}')
-    folder = workspace(tmp_path / "w", toml)
-    (folder / "both.csv").write_text("system,query,passage,rank\na,q1,p1,1\nb,q1,p2,1\n")
-    change(folder, "[metrics]", "[metrics]\nbaseline = 'b'")
-    assert plan_evaluation(config.read(folder)).material.workspace.baseline == "b"
-    change(folder, "baseline = 'b'", "baseline = 'c'")
-    assert "the baseline 'c' is no system\n  to do: name one of 'a', 'b'" in problems(folder)
-
-
 @pytest.mark.parametrize(("module", "package"), [("altair", "altair"), ("vl_convert", "vl-convert-python")])
 def test_what_draws_the_report_is_missed_before_models_are_asked(
     tmp_path: Path, models: Models, monkeypatch: pytest.MonkeyPatch, module: str, package: str
@@ -147,26 +115,9 @@ def test_what_retrieves_is_missed_before_models_are_asked(
     assert models.taken() == []
 
 
-@pytest.mark.parametrize("name", ["results", "cache", "store"])
-def test_places_that_cannot_be_written_are_refused_before_models_are_asked(
-    tmp_path: Path, models: Models, name: str
-) -> None:
-    folder = workspace(tmp_path / "w", TOML + f'\n[paths]\n{name} = "qrels.txt/here"\n')
-    with pytest.raises(InputError, match=rf"qrels.txt/here: it cannot be written to\n.*--{name}.*\[paths\]"):
-        evaluate(folder)
-    assert models.taken() == []
-
-
-def test_a_file_where_a_folder_belongs_and_the_other_way_round(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w", TOML + '\n[paths]\nresults = "qrels.txt"\nstore = "calls"\n')
-    (folder / "calls").mkdir()
-    found = problems(folder)
-    assert f"{folder / 'qrels.txt'}: this is a file" in found
-    assert f"{folder / 'calls'}: this is a folder" in found
-
-
 def test_two_evaluations_at_once(tmp_path: Path, models: Models) -> None:
     folder = workspace(tmp_path / "w")
+    plan_evaluation(config.read(folder))  # marks the cache, as every evaluation does before it takes the lock
     with workspace_lock(config.read(folder)):
         with pytest.raises(InputError, match=r"another process is evaluating this workspace\n.*--wait"):
             evaluate(folder)
@@ -175,19 +126,6 @@ def test_two_evaluations_at_once(tmp_path: Path, models: Models) -> None:
         assert models.taken() == []
         assert plan_evaluation(config.read(folder)).stages  # looking is always possible
     assert statuses(evaluate(folder, until="score").stages)["score"] == "done"
-
-
-def test_a_store_in_use(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w")
-    with Store(folder / "calls.sqlite"):
-        pass
-    lock = sqlite3.connect(folder / "calls.sqlite.lock", isolation_level=None)
-    lock.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(StoreError, match=r"another process is writing to it[^\n]*\n.*--wait SECONDS"):
-        evaluate(folder)
-    lock.close()
-    assert models.taken() == []
-    evaluate(folder, until="score")
 
 
 def test_a_plan_asks_nothing_and_writes_only_the_cache(tmp_path: Path, models: Models) -> None:
@@ -249,16 +187,6 @@ def test_a_system_in_the_pipeline_of_another(tmp_path: Path, models: Models) -> 
     assert "to do: names in a pipeline are kinds of steps, never systems" in found
     change(folder, "fused(first, bm25)", "fused(dens, bm25)")
     assert "did you mean dense" in problems(folder)
-
-
-def test_advice_is_that_of_a_workspace(tmp_path: Path, models: Models) -> None:
-    folder = workspace(tmp_path / "w")
-    (folder / "qrels.txt").write_text("q1 0 p1 1\nq1 0 p4\n")
-    (folder / "first.run").write_text("q1 Q0 p1 1 9 x\nq1 Q0 p1 2 8 x\n")
-    found = problems(folder)
-    assert "to do: fix the file\n" in f"{found}\n"
-    assert "(chunks that share a document's id need different ids)\n" in f"{found}\n"
-    assert "--skip-bad-lines" not in found
 
 
 def test_no_accepted_answers_among_the_first_queries(tmp_path: Path, models: Models) -> None:

@@ -262,13 +262,6 @@ def test_ids_in_another_spelling_are_noted_and_names_of_systems_are_an_error(tmp
     assert "answers of new: 2 queries differ from evaluated ones only in" in notes()
 
 
-def test_a_sample_is_drawn_by_the_seed(folder: Path, models: Models) -> None:
-    first = evaluate(folder, sample=3, until="retrieve")
-    assert "3 of 6 queries, drawn at random (seed 0)" in first.stages[0]["notes"]
-    with pytest.raises(InputError, match="a limit or a sample"):
-        evaluate(folder, sample=3, every=True)
-
-
 def test_columns_are_mapped_in_the_same_way_everywhere(folder: Path, models: Models) -> None:
     rows = [{"Query": question, "Bot": "It was Ann0.", "Gold": gold} for question, gold in QUESTIONS.values()]
     where = folder / "odd"
@@ -287,16 +280,6 @@ def test_columns_are_mapped_in_the_same_way_everywhere(folder: Path, models: Mod
     for each in (by_name, in_memory, by_file):
         assert statuses(each.stages)["answer"] == "given"
         assert statuses(each.stages)["grade.deterministic"] == "done"
-
-
-def test_every_problem_of_every_file_is_in_one_error(folder: Path) -> None:
-    (folder / "odd.csv").write_text("A,B\n1,2\n")
-    (folder / "bad.jsonl").write_text('{"query_id": "q0", "retrieved_context": 3}\n')
-    with pytest.raises(InputError) as caught:
-        evaluate([folder / "odd.csv", folder / "bad.jsonl", folder / "nowhere.run", folder / "rag.jsonl"])
-    text = str(caught.value)
-    assert text.startswith("3 problems\n")
-    assert all(name in text for name in ("odd.csv", "bad.jsonl, line 1", "nowhere.run"))
 
 
 def test_outcomes_that_rank_no_system_give_tables_without_a_report(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragworth.text_match.normalise import canonical_words, fold_accents
-from ragworth.text_match.numerals import ROMAN, plain_number
+from ragworth.text_match.numerals import ROMAN
 from tests.tiers import slow
 
 SMALL = (
@@ -187,13 +187,6 @@ def test_any_text_has_tokens_without_blanks(text: str) -> None:
     tokens = canonical_words(text)
     assert all(token and not token.isspace() and " " not in token for token in tokens)
     assert canonical_words(text) == tokens
-
-
-def test_plain_numbers() -> None:
-    assert plain_number("3", "5", 6) == "3500000"
-    assert plain_number("0", "05", 1) == "0.5"
-    assert plain_number("007") == "007"
-    assert plain_number("", "50") == "0.5"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import Any
 
@@ -125,13 +124,6 @@ def test_longest_common_is_the_tables(first: list[str], second: list[str]) -> No
         for j, other in enumerate(second):
             table[i + 1][j + 1] = table[i][j] + 1 if one == other else max(table[i][j + 1], table[i + 1][j])
     assert longest_common_subsequence(first, second) == table[-1][-1]
-
-
-def test_long_answers_are_quick() -> None:
-    text = " ".join(f"w{i * i % 997}" for i in range(5000))
-    start = time.perf_counter()
-    assert rouge_l(text, [text[::-1], text]) == 1.0
-    assert time.perf_counter() - start < 2
 
 
 @pytest.mark.parametrize("name", COMPARISONS)

@@ -30,31 +30,10 @@ DECLINE = [
         "($7,017 million), so the ratio can't be calculated.",
     ),
     Case(
-        "What is Adobe's year-over-year change in unadjusted operating income from FY2015 to FY2016?",
-        "65.4%",
-        "The documents provided only give the operating income of FY2016 ($1,493.6 million). Without the figure for "
-        "FY2015, it is not possible to determine the percentage change.",
-    ),
-    Case(
         "What is the quantity of restructuring costs outlined in AES Corporation's income statements for FY2022?",
         "0",
         "Unfortunately, the context has no details on restructuring costs in 2022. It mentions 3 segments: Utilities, "
         "Generation and New Energy.",
-    ),
-    Case(
-        "What was the largest liability in American Express's balance sheet in 2022?",
-        "Customer deposits",
-        "I don't have access to the balance sheet of 2022. I can only see pages 12, 13 and 47 of the 10-K.",
-    ),
-    Case(
-        "How many SKUs did the firm sell?",
-        "5,200",
-        "The report does not say how many SKUs were sold. It lists 14 brands and 3 warehouses.",
-    ),
-    Case(
-        "What are the three largest shareholders?",
-        "Vanguard, BlackRock and State Street",
-        "The filing does not name its shareholders. It only says that the five largest hold 31.4 % of the shares.",
     ),
     Case(
         "What was the gross margin in Q3 2021?",
@@ -68,46 +47,10 @@ DECLINE = [
         "($2,500), but not the Gold plan.",
     ),
     Case(
-        "What is the boiling point of compound 7?",
-        "81 °C",
-        "The boiling point of compound 7 isn't given in Table 2, which lists compounds 1 to 6.",
-    ),
-    Case(
-        "What is the ROA of Boeing for FY2022?",
-        "-0.04",
-        "I'm unable to compute the ROA for FY2022, because total assets at the end of 2021 and 2022 aren't included.",
-    ),
-    Case(
         "How many employees does the plant have?",
         "1,150",
         "There is no information about the number of employees. Only the area of the plant (42,000 m²) and the year "
         "of its opening (1998) are stated.",
-    ),
-    Case(
-        "When does the lease end?",
-        "31 December 2027",
-        "The end of the lease is not specified in the contract of 1 March 2019 nor in its 2 annexes.",
-    ),
-    Case(
-        "What is the dividend payout ratio in 2022?",
-        "0.23",
-        "As the dividends paid in 2022 are not included in the 4 pages provided, I cannot calculate the ratio.",
-    ),
-    Case(
-        "Which drugs interact with it?",
-        "warfarin and aspirin",
-        "None of the 5 passages lists interactions. They discuss (1) dosage, (2) storage and (3) side effects.",
-    ),
-    Case(
-        "What was the revenue of Verizon in 2020?",
-        "$128.3 billion",
-        "Based on the information provided, I cannot determine the revenue of 2020; the statements cover 2017, 2018 "
-        "and 2019.",
-    ),
-    Case(
-        "How long is the warranty?",
-        "24 months",
-        "The manual doesn't mention a warranty period. Sections 1 to 9 are about installation and maintenance.",
     ),
     Case(
         "What is the days payable outstanding (DPO) of Best Buy for FY2017?",
@@ -116,40 +59,9 @@ DECLINE = [
         "sold in FY2017\n\nThese aren't in the text.",
     ),
     Case(
-        "Who were the 3 founders?",
-        "Ann Lee, Bo Park and Cy Roth",
-        "I do not know who the 3 founders were. The article names 2 later chief executives, Dan Moor and Eve Lang.",
-    ),
-    Case(
-        "What is the interest rate?",
-        "3.75 %",
-        "It's unclear from the context what the interest rate is: section 4.2 refers to schedule 3, which is missing.",
-    ),
-    Case(
-        "What percentage of patients recovered?",
-        "65.4 %",
-        "The study does not report the percentage of patients who recovered. 212 patients took part in 14 centres.",
-    ),
-    Case(
         "What is the population of the district?",
         "48,300",
         "I'm afraid I can't answer that. The census of 2011 isn't among the 10 documents I was given.",
-    ),
-    Case(
-        "What were the legal costs of CVS in 2021?",
-        "$5.8 billion",
-        "Your documents do not contain the 2021 figures. The closest I found is 2019 ($1.2 billion) and 2020 "
-        "($1.0 billion).",
-    ),
-    Case(
-        "How many goals did she score in 2015?",
-        "17",
-        "No statistics for 2015 are available in the sources. In 2014 she scored 12 goals, in 2016 she scored 9.",
-    ),
-    Case(
-        "What is the EBITDA margin in FY2021?",
-        "18.2%",
-        "The information needed to compute the EBITDA margin (EBITDA and revenue of FY2021) was not provided.",
     ),
     Case(
         "Wie hoch war der Umsatz 2021?",
@@ -165,18 +77,6 @@ DECLINE = [
         "¿Cuántos empleados tiene?",
         "1.150",
         "El texto no menciona cuántos empleados tiene. Solo indica 3 sedes: Madrid, Lima y Quito.",
-    ),
-    Case(
-        "What is the maximum dose?",
-        "40 mg per day",
-        "I'm sorry, but the leaflet you shared doesn't include dosing information. It has 6 sections, and dosing would "
-        "be in section 3.",
-    ),
-    Case(
-        "What was net income in 2022?",
-        "$1.9 billion",
-        "The context given does not provide net income for 2022. To find it, one would look at:\n1. The income "
-        "statement\n2. Note 14 of the 10-K",
     ),
 ]
 

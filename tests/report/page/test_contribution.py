@@ -11,11 +11,10 @@ import pytest
 from ragworth.contribution.hops import hop_profile, stop_sentence
 from ragworth.diagnosis.contributions import diagnose_contributions
 from ragworth.report import page
-from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView, HopStep, HopTimeline, signed_bar
+from ragworth.report.answer_views import AnswerView
 from ragworth.report.page.answer_contexts import answer_contexts, count_shown
 from ragworth.report.renderers.html import render_block, render_section
 from ragworth.report.renderers.markdown import render_markdown
-from tests.report.page import odd_samples
 from tests.report.page.conftest import Browser
 from tests.report.page.contribution_samples import GROWING, HOSTILE, LABELS, SENTENCES, SYSTEM, contributed
 
@@ -80,14 +79,6 @@ def test_a_mark_belongs_to_the_sentence_that_was_judged(made: page.Page) -> None
     assert marked(made, ["Paris."], ["Paris."], ["supported"], repeat=1) == [""]
 
 
-def test_equal_sentences_have_a_mark_each(made: page.Page) -> None:
-    support = made.results.said["support"].head(1)
-    support = support.with_columns(statements=pl.lit(["Yes.", "Yes.", "No."]))
-    shown = answer_contexts(made, None, support, 1).shown
-    (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
-    assert [each.text for each in view.sentences] == ["Yes.", "Yes.", "No."]
-
-
 def test_support_alone_shows_marks_without_bars(made: page.Page) -> None:
     shown = answer_contexts(made, None, made.results.said["support"], 1).shown
     (view,) = [block for block in shown[0].blocks if isinstance(block, AnswerView)]
@@ -138,20 +129,6 @@ def test_queries_beyond_the_explorer_are_counted() -> None:
     assert "Timelines: 1 of 2 answers (queries in the explorer)" in text
 
 
-def test_bars_have_the_side_and_length_of_their_value() -> None:
-    assert signed_bar(-3.0, 6.0) == (-50.0, 50.0)
-    assert signed_bar(6.0, 6.0) == (0.0, 100.0)
-    assert signed_bar(0.0, 0.0) == (0.0, 0.0)
-
-
-def test_sentences_link_to_passages_without_a_script() -> None:
-    html = render_block(AnswerView("a", [AnswerSentence("It did.", (1,))], [AnswerPassage(1, "p", "Text.", -2.0)]))
-    assert '<a href="#a-p1">[1]</a>' in html
-    assert '<li id="a-p1"' in html
-    assert 'class="against" x="-100.0"' in html
-    assert "not needed" in render_block(HopTimeline([HopStep("hop 1", "it", 1.0, 1.0, 1.0)], 0))
-
-
 def test_the_diagnosis_counts_findings_by_system(made: page.Page) -> None:
     counts = {(row[0], row[1]): row[2:] for row in made.contribution_diagnosis.counts.iter_rows()}
     assert counts[SYSTEM, "unsupported-sentence"] == (2, 2)
@@ -187,21 +164,6 @@ def test_markdown_has_the_same_as_tables(made: page.Page) -> None:
     assert "| Passages behind it" in text
     assert "| Worth so far, nats" in text
     assert "<script>" not in text
-
-
-def test_the_table_of_searches_has_values_below_their_headers() -> None:
-    steps = [HopStep("hop 1", "a", 2.0, 2.0, 1.0), HopStep("hop 2", "b", 5.0, 3.0, 4.0)]
-    (table,) = HopTimeline(steps, 2).blocks
-    columns = dict(zip([str(column.title) for column in table.columns], zip(*table.rows, strict=True), strict=True))
-    assert columns["Worth so far, nats"] == (2.0, 5.0)
-    assert columns["Added"] == (2.0, 3.0)
-    assert columns["Contribution"] == (1.0, 4.0)
-
-
-def test_a_report_without_contributions_has_no_such_section() -> None:
-    pytest.importorskip("altair")
-    bare = page.build(odd_samples.minimal())
-    assert not {"contribution", "hops"} & {each.id for each in bare.document.sections}
 
 
 @pytest.mark.browser

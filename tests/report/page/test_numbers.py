@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("altair")
 
 import ragworth
-from ragworth.cli.evaluate import _interval, _print_standings, leaderboard
+from ragworth.cli.evaluate import _interval, leaderboard
 from ragworth.comparison import RankedSystems, compare
 from ragworth.report import page
 from ragworth.report.document import Figure, Heading
@@ -234,12 +234,6 @@ def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
     table = leaderboard(page.build(results(["UDCG@3", "nDCG@3"], {})))
     assert [value.endswith(" 1 of 2") for value in table["UDCG@3"]] == [True, True]
     assert not any(" of " in value for value in table["nDCG@3"])
-
-
-def test_the_terminal_has_few_sentences_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    standings = page.build(results(["UDCG@3", "nDCG@3"], {})).overview.standings
-    _print_standings(pl.DataFrame({"system": ["one", "two"]}), standings, 1)
-    assert capsys.readouterr().out.endswith(f"\n{standings[0].sentence}\n… 1 more system: see the report\n\n")
 
 
 def ranking(row: dict[str, Any]) -> Ranking:

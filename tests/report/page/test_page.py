@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Callable
@@ -22,12 +21,10 @@ pytest.importorskip("vl_convert")
 
 import ragworth
 from ragworth.comparison import summarise
-from ragworth.errors import FormatError, InputError, MissingExtraError
+from ragworth.errors import InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.charts import drawing, drawing_worker
 from ragworth.report.charts.names import shorten_names
-from ragworth.report.charts.planes import curve_chart
-from ragworth.report.charts.theme import DARK, LIGHT, MARK, apply_colors
 from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems
@@ -228,27 +225,6 @@ def test_predictions_say_which_metric_differs_from_the_best() -> None:
     assert dict(found.select("metric", "apart").iter_rows()) == {"best": None, "copy": False, "noise": True}
 
 
-@pytest.mark.slow
-def test_a_chart_names_colours_that_both_themes_have(realistic: page.Page) -> None:
-    text = json.dumps([panel.spec for figure in realistic.figure_set.figures for panel in figure.panels])
-    names = set(re.findall(rf'"{json.dumps(MARK)[1:-1]}([^"]*)"'.replace("\\", "\\\\"), text))
-    assert names >= {"main", "good", "bad"}
-    assert names <= set(LIGHT)
-    assert set(LIGHT) == set(DARK)
-    assert apply_colors({"color": f"{MARK}good", "data": {"values": [f"{MARK}good"]}}) == {
-        "color": LIGHT["good"],
-        "data": {"values": [f"{MARK}good"]},
-    }
-
-
-def test_long_names_lose_their_middle_and_stay_different() -> None:
-    names = [f"{'x' * 20} k={i} {'y' * 20}" for i in range(12)] + ["short"]
-    short = shorten_names(names)
-    assert len(set(short.values())) == len(names)
-    assert all(len(each) <= 24 for each in short.values())
-    assert short["short"] == "short"
-
-
 def test_long_names_lose_what_all_have_in_common() -> None:
     models = ("all-MiniLM-L6-v2", "all-mpnet-base-v2", "msmarco-distilroberta-base-v2")
     names = [f"{model}__top_k={k}__chunk_size={size}" for model in models for k in (1, 2, 3) for size in (64, 256)]
@@ -260,15 +236,6 @@ def test_long_names_lose_what_all_have_in_common() -> None:
         "one system alone with a long name": "one system…a long name"
     }
     assert shorten_names([]) == {}
-
-
-def test_more_systems_than_a_legend_holds_share_its_last_line() -> None:
-    frame = pl.DataFrame({"line": [f"s{i}" for i in range(12)], "place": [1] * 12, "value": [0.5] * 12})
-    spec = curve_chart(frame, "k", "mean")
-    values = spec["layer"][0]["data"]["values"] if "data" in spec["layer"][0] else spec["data"]["values"]
-    assert [row["legend"] for row in values] == [f"s{i}" for i in range(8)] + ["the others"] * 4
-    assert [row["line"] for row in values] == [f"s{i}" for i in range(12)]
-    assert spec["layer"][0]["encoding"]["color"]["scale"]["range"][-1] == f"{MARK}none"
 
 
 @pytest.mark.slow
@@ -311,14 +278,6 @@ def test_the_explorer_carries_every_judgment_with_its_source(report: Report) -> 
     assert "text" in piece["passages"]["columns"]  # type: ignore[index]
 
 
-def test_columns_number_what_repeats_and_leave_out_what_says_nothing() -> None:
-    frame = pl.DataFrame({"a": ["x", "y", "x", "x", "x"], "b": [None] * 5, "c": [0.123456789, None, 1.0, 2.0, 3.0]})
-    assert explorer.pack_columns(frame) == {
-        "n": 5,
-        "columns": {"a": {"d": ["x", "y"], "i": [0, 1, 0, 0, 0]}, "c": {"v": [0.123457, None, 1.0, 2.0, 3.0]}},
-    }
-
-
 @pytest.mark.slow
 def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explorer, "LIMIT", 20_000)
@@ -328,25 +287,6 @@ def test_texts_are_cut_where_the_page_would_be_too_large(monkeypatch: pytest.Mon
     texts = piece["passages"]["columns"]["text"]["v"]  # type: ignore[index]
     assert all(len(text) <= 121 for text in texts)
     assert any(text.endswith("…") for text in texts)
-
-
-@pytest.mark.slow
-def test_the_size_of_many_pieces_is_estimated_from_some(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = odd_samples.large(queries=40, systems=2)
-    data = page.build(given)
-    monkeypatch.setattr(explorer, "PIECE", 10_000)
-
-    def pack(limit: int) -> explorer.ExplorerData:
-        monkeypatch.setattr(explorer, "LIMIT", limit)
-        return explorer.build_explorer(given, data.facts, data.overview, data.diagnosis)
-
-    whole = pack(10**9)
-    assert len(whole.pieces) > 2 * explorer.SAMPLE
-    size = sum(map(len, whole.pieces))
-    shorter = pack(size - 1)
-    assert (whole.cut, shorter.cut) == (None, 500)
-    assert sum(map(len, shorter.pieces)) < size
-    assert pack(1).cut == 120
 
 
 @pytest.mark.slow
@@ -396,11 +336,6 @@ def test_markdown_says_the_same(realistic: page.Page, report: Report) -> None:
     for each in realistic.overview.standings:
         assert each.sentence.replace("_", "\\_") in text
     assert "| misled by a distractor |" in text
-
-
-def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no folder to write to"):
-        page.write(odd_samples.minimal(), tmp_path / "nowhere" / "report.html")
 
 
 @pytest.mark.parametrize("name", ["altair", "vl_convert"])
@@ -466,14 +401,6 @@ def test_what_each_system_is_and_what_was_noticed_of_it(report: Report) -> None:
     (table,) = re.findall(r'<table class="systems">.*?</table>', hostile, re.DOTALL)
     assert "<script>" not in table and "<img" not in table and "\x1b" not in table
     assert visible(table).count("nothing") == 1  # of a system that shows none
-
-
-@pytest.mark.parametrize("stages", [None, 3, [3], [{"noted": 3}], [{"noted": {"only": 3}}], [{"noted": {"only": []}}]])
-def test_notes_that_are_none(stages: object) -> None:
-    given = odd_samples.minimal()
-    made = page.build(replace(given, manifest={"stages": stages, "systems": stages}))
-    assert not any(each.notes for each in made.systems)
-    assert {each.written for each in made.systems} == {"not recorded"}
 
 
 def test_what_stages_noticed_is_in_the_page_and_in_the_markdown(tmp_path: Path) -> None:
