@@ -40,6 +40,7 @@ def test_from_items_to_labels(workspace: str, tmp_path: Path) -> None:
     assert '"labelled":8' in status.replace(" ", "")
     assert "wrote" in run("export", workspace, "--to", "labels", "-o", str(tmp_path / "out"))
     assert len(Labels.read(tmp_path / "out" / "labels.jsonl")) == 8
+    assert "expected: a new or an empty folder" in run("export", workspace, "-o", str(tmp_path / "out"), code=2)
 
 
 @pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/labels.sqlite-journal"])

@@ -185,7 +185,7 @@ def status_command(place: str, look: str, database: str) -> None:
 @click.option("-o", "--output", type=click.Path(file_okay=False), required=True, help="Folder to write to.")
 @site_option
 def export_command(place: str, slug: str | None, form: str, output: str, database: str) -> None:
-    """Write the labels of a project as they are now. Files of another project, and changed ones, are not overwritten.
+    """Write the labels of a project as they are now, to a new or an empty folder.
 
     Formats: tables (judgments, ratings, outcomes with judge ids), labels, qrels, crux, label-studio.
 
@@ -195,13 +195,20 @@ def export_command(place: str, slug: str | None, form: str, output: str, databas
     """
     _open(place, database)
     from ragworth.cli.output import print_notes
+    from ragworth.label.exports import export_labels
     from ragworth.label.exports.notes import export_notes
-    from ragworth.label.site.export_folder import export_to_folder
     from ragworth.label.site.exporting import labelled_data
 
-    project = _project(slug)
-    data = labelled_data(project)
-    for file in export_to_folder(project, data, form, Path(output)):
+    folder = Path(output)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(
+            "the folder has files, which would be mixed with the exported ones",
+            file=output,
+            expected="a new or an empty folder",
+            remedy="choose another one with -o, or delete it",
+        )
+    data = labelled_data(_project(slug))
+    for file in export_labels(data, form, folder):
         click.echo(f"wrote {file}")
     print_notes(export_notes(data, form), quiet=False)
 
