@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth import Collection, Ratings
+from ragworth import Ratings
 from ragworth.annotators.annotation import annotate
 from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
-from ragworth.annotators.token_confidence import TokenStatistics, confidences, key_tokens
-from ragworth.calls.programs import NoValue
+from ragworth.annotators.token_confidence import key_tokens
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
@@ -139,16 +138,6 @@ def test_a_judgment_that_failed_gives_no_utility_and_says_why() -> None:
     assert table.select("utility", "distraction", "class", "status").row(1) == (None, None, None, "unparsable")
 
 
-def test_udcg_of_these_judgments() -> None:
-    found = both(judged(p1=0.25, p2=0.9, p3=0.1, p4=0.5))
-    # u = 0.75, −0.1, −0.9, −0.5; k = 4, γ = 1/3:
-    # Σu⁺/4 + 1/3 · Σu⁻/4 = 0.1875 − 0.125 = 0.0625; σ(0.0625) = 1/(1 + e^−0.0625)
-    scores = ragworth.score(RUN, found, ["UDCG@4", "UDCG(gamma=0)@4", "UDCG@2"]).frame["value"].to_list()
-    # γ = 0: 0.1875. The first two alone: 0.75/2 − 0.1/6.
-    expected = [1 / (1 + E(-x)) for x in (0.0625, 0.1875, 0.375 - 0.1 / 6)]
-    assert scores == pytest.approx(expected, abs=1e-12)
-
-
 # Relevance
 
 
@@ -234,29 +223,9 @@ def test_downstream_by_each_comparison(name: str) -> None:
     assert name in COMPARISONS
 
 
-def test_downstream_beyond_latin_script() -> None:
-    world = Collection.of(
-        queries={"query": ["q"], "text": ["哪里?"]},
-        passages={"passage": ["p"], "text": ["在北京"]},
-        answers={"query": ["q"], "text": ["北京"]},
-    )
-    found = [
-        annotate("downstream", {"q": {"p": 1.0}}, world, Scripted({"*": "北京"}), compare=name).frame["value"][0]
-        for name in ("rouge-l", "rouge-l-unicode", "em")
-    ]
-    assert found == [0.0, 1.0, 1.0]
-
-
 def test_an_answer_that_declines_matches_nothing() -> None:
     found = annotate("downstream", RUN, WORLD, Scripted({"*": "NO-RESPONSE"}), k=1)
     assert found.frame[["value", "status"]].row(0) == (0.0, "ok")
-
-
-def test_contexts_by_their_downstream_scores() -> None:
-    script = by_passage({"p1": "Ann", "p2": "Bob", "p3": "Ann", "p4": "Bob"})
-    found = annotate("downstream", RUN, WORLD, Scripted(script), compare="em")
-    scores = ragworth.score(RUN, found.table, ["eRAG", "eRAG@1", "eRAG(of=max)"])
-    assert scores.frame["value"].to_list() == [0.5, 1.0, 1.0]
 
 
 # Confidence: GroGU
@@ -342,12 +311,6 @@ def test_without_a_context_the_top_share_is_taken_where_nothing_is_above_the_bou
     )
 
 
-def test_the_bound_of_a_change_is_a_setting() -> None:
-    found = sure(relative=False, a=0.45)
-    # entropy: the second token alone (0.5). Surprisal: the third alone (1.0).
-    assert column(found, "value", "aspect") == pytest.approx(WITH | {"KeyEntropy": -0.4}, abs=1e-12)
-
-
 @pytest.mark.parametrize(("relative", "calls"), [(True, 5), (False, 4)])
 def test_what_is_the_same_for_all_contexts_of_a_query_is_asked_once(relative: bool, calls: int) -> None:
     # Two contexts: an answer and a reading of it each (the readings differ), and one answer without any.
@@ -419,12 +382,6 @@ def test_the_whole_context_is_shown_in_its_order() -> None:
     places = [prompts[0].index(PASSAGES[name]) for name in ("p1", "p2", "p3")]
     assert places == sorted(places)
     assert PASSAGES["p4"] not in prompts[0]
-
-
-def test_measures_of_tokens_alone() -> None:
-    found = confidences(TokenStatistics([1.0, 2.0]), 0.05, 0.1, ("PPL", "Entropy"))
-    assert found["PPL"] == -E(1.5)
-    assert isinstance(found["Entropy"], NoValue)
 
 
 # Ratings

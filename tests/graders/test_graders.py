@@ -260,18 +260,6 @@ def test_text_comparisons() -> None:
     assert graded.frame["source"].unique().to_list() == ["text"]
 
 
-def test_text_of_other_scripts_and_with_citations() -> None:
-    texts = ragworth.Collection.of(answers={"query": ["q"], "text": ["東京"]})
-    plain = ragworth.grade("text", table(("x", "q", 0, "東京")), texts).frame["value"].to_list()
-    wide = ragworth.grade("text", table(("x", "q", 0, "東京")), texts, unicode=True)
-    assert plain == [1.0, 1.0, 1.0, 0.0]
-    assert wide.frame["value"].to_list() == [1.0] * 4
-    assert wide.frame["source"][0] == "text · rouge-l-unicode"
-    cited = table(("x", "q1", 0, "Ann [1]"))
-    assert ragworth.grade("text", cited, TEXTS).frame["value"][0] == 0.0
-    assert ragworth.grade("text", cited, TEXTS, citations=False).frame["value"][0] == 1.0
-
-
 def test_repeats_are_averaged_over_those_that_have_a_value() -> None:
     given = table(
         ("x", "q1", 0, "Ann"), ("x", "q1", 1, None, "timed-out"), ("x", "q1", 2, "Bob"),
@@ -446,15 +434,6 @@ def test_utility_is_of_the_most_similar_relevant_passage(monkeypatch: pytest.Mon
     # Only a is relevant: (0.2 − 0.5)/0.5. With relevance 0 as the lowest level, b is too: (0.8 − 0.5)/0.5.
     assert ragworth.grade("utility", given, TEXTS).frame["value"][0] == pytest.approx(-0.6)
     assert ragworth.grade("utility", given, TEXTS, level=0).frame["value"][0] == pytest.approx(0.6)
-
-
-def test_utility_by_other_similarities() -> None:
-    given = table(("x", "q1", 0, "Ann Lee built it"), ("zero", "q1", 0, "Ann"))
-    graded = ragworth.grade("utility", given, TEXTS, similarity="rouge-l", without="zero")
-    # Of 5 tokens in the passage, "Ann Lee built" has 3 in common: P = 2·(3/4)(3/5)/(3/4 + 3/5) = 2/3.
-    # "Ann" has 1: P = 2·(1/1)(1/5)/(1 + 1/5) = 1/3. U = (2/3 − 1/3)/(1/3) = 1.
-    assert graded.frame["value"][0] == pytest.approx(1.0)
-    assert graded.frame["source"][0] == "utility · rouge-l · against zero"
 
 
 def test_utility_that_cannot_be_had() -> None:
@@ -653,16 +632,6 @@ def test_coverage_by_the_collections_tokens() -> None:
     assert (row["tokens"], row["required_tokens"]) == (3, needed)
     assert "tokens are counted as letters" in graded.notes
     assert "eta 3 · w 0.5 · letters" in row["source"]
-
-
-def test_coverage_with_other_parameters() -> None:
-    given = table(("x", "q1", 0, "Ann built it."))
-    scores = {"S1": "4", "S2": "3", "S3": "2"}
-    graded = ragworth.grade("coverage", given, SUBS, rating(scores), eta=4, w=1)
-    # At 4, s1 and s3 are answerable (a, b; 11 tokens), s1 is answered: 1/2, and (1/2)/4 · 11 = 1.375.
-    assert graded.frame["value"].to_list() == pytest.approx([0.5, 1.375])
-    nothing = ragworth.grade("coverage", given, SUBS, rating(dict.fromkeys(scores, "0")))
-    assert nothing.frame["value"].to_list() == [0.0, 0.0]
 
 
 def test_coverage_equals_the_metrics_on_the_same_ratings() -> None:

@@ -104,10 +104,6 @@ def test_classical_measures_run_with_us_alone_and_agree() -> None:
             assert ours[measure] == pytest.approx(value, abs=1e-9), measure
 
 
-def test_measures_that_skip_unjudged_documents_are_not_ours() -> None:
-    assert not PROVIDER.supports(ir_measures.parse_measure("P(judged_only=True)@5"))
-
-
 def test_their_measures_by_name() -> None:
     judgments = {"1": {"a": 1, "b": 0}, "2": {"a": 1}}
     contexts = {"1": {"a": 1.0, "b": 2.0}, "2": {"a": 1.0}}
@@ -155,12 +151,6 @@ def test_their_measures_are_checked_like_ours() -> None:
         ragworth.score({"x": {"a": 1.0}}, judgments, "Compat(p=0.9)")
     with pytest.raises(MetricError, match="a metric lacks its input"):
         ragworth.score(contexts, {"query": ["1"], "passage": ["a"], "abstention": [0.1]}, "Compat(p=0.9)")
-
-
-def test_an_empty_run_is_worth_what_empty_contexts_are_worth() -> None:
-    measure = ir_measures.parse_measure("UDCG@5")
-    for run in ([], [Doc("unknown", "a", 1.0)]):
-        assert ir_measures.calc_aggregate([measure], QRELS, run)[measure] == pytest.approx(0.5)
 
 
 def test_in_a_pyterrier_experiment() -> None:

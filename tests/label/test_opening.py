@@ -41,16 +41,6 @@ def test_results_are_labelled_as_they_are(tmp_path: Path) -> None:
         assert list(task.items(source)) == list(task.items(small_source()))
 
 
-def test_results_are_labelled_as_deep_as_they_were_evaluated(tmp_path: Path) -> None:
-    small = small_source()
-    scores = Scores({"system": ["bm25"], "query": ["q1"], "metric": ["P@1"], "value": [1.0]})
-    assert small.contexts is not None
-    manifest = {"settings": {"k": 1}}
-    Results(small.collection, small.contexts, None, None, None, None, scores, manifest=manifest).write(tmp_path / "r")
-    pooled = [list(open_label_source([tmp_path / "r"], k=k).pooled_passages()) for k in (None, 1, 2)]
-    assert [len(pairs) for pairs in pooled] == [4, 4, 5]
-
-
 def test_a_workspace_that_has_only_retrieved_can_be_labelled(tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text('{"query_id": "q1", "text": "Which river?"}\n')
     (tmp_path / "passages.jsonl").write_text('{"passage_id": "p1", "text": "The river Ilm."}\n')

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import polars as pl
 import pytest
 
 from ragworth.errors import InputError
-from ragworth.label.disagreement import judge_disagreement, read_disagreement
+from ragworth.label.disagreement import judge_disagreement
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.tasks import LabelItem, load_task
 from tests.label.samples import small_source
@@ -95,20 +94,6 @@ def test_gold_and_repeats_are_marked_and_have_no_probability() -> None:
     assert {item.repeat_of for item in controls[1:]} <= {item.id for item in items}
 
 
-@pytest.mark.parametrize(
-    ("selection", "problem"),
-    [
-        (Selection(queries=9), "9 random queries"),
-        (Selection(disputed=1), "nothing says on which items"),
-        (Selection(queries=0), "no item is selected"),
-        (Selection(repeats=99), "99 repeats"),
-    ],
-)
-def test_what_cannot_be_selected_is_refused(selection: Selection, problem: str) -> None:
-    with pytest.raises(InputError, match=problem):
-        select_items(TASK, make_items(2), selection)
-
-
 def test_items_that_were_drawn_before_keep_their_stratum_and_probability() -> None:
     drawn = select_items(TASK, make_items(6), Selection(queries=3, seed=2))
     by_hand = TASK.make_item({"query": "q9", "passage": "p"}, {"question": "?", "passage": "!"})
@@ -131,15 +116,6 @@ def test_disagreement_is_a_share_of_the_range() -> None:
     found = judge_disagreement(items, [frame])
     by_passage = {item.meta["passage"]: found.get(item.id) for item in items if item.group == "q1"}
     assert by_passage == {"p1": pytest.approx(1.0), "p2": pytest.approx(0.0), "p4": None}
-
-
-def test_disagreement_of_two_files(tmp_path: Path) -> None:
-    items = list(TASK.items(small_source()))
-    for name, value in (("a", 1), ("b", 0)):
-        (tmp_path / f"{name}.csv").write_text(f"query,passage,value\nq1,p1,{value}\nq1,p2,1\n")
-    found = read_disagreement(items, [tmp_path / "a.csv", tmp_path / "b.csv"])
-    assert sorted(found.values()) == pytest.approx([0.0, 1.0])
-    assert read_disagreement(items, []) == {}
 
 
 def test_items_that_open_by_answers_are_not_called_random() -> None:

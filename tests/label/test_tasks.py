@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError, UnknownNameError
+from ragworth.errors import FormatError
 from ragworth.label.tasks import LABEL_TASKS, LabelTask, load_task
 from ragworth.label.tasks.fields import MAX_SPANS, make_span, span_text, text_hash
 from tests.label.samples import any_value, scale_size, small_source
@@ -217,8 +217,3 @@ def test_a_mistake_in_a_custom_task_is_named_with_its_line(
     with pytest.raises(FormatError, match=problem) as caught:
         load_task(str(file))
     assert (caught.value.file, caught.value.line) == (str(file), line)
-
-
-def test_an_unknown_task_gets_a_suggestion() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean relevance"):
-        load_task("relevence")

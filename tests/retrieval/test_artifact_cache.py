@@ -38,15 +38,6 @@ def entry(cache: Path) -> Path:
     return found
 
 
-@pytest.mark.parametrize("method", ["lucene", "bm25+"])
-def test_an_index_is_made_once(method: str, tmp_path: Path, split: list[bool]) -> None:
-    pipeline = f'bm25(method="{method}")'
-    first = run(tmp_path, pipeline)
-    assert run(tmp_path, pipeline) == first == run(None, pipeline)
-    assert split == [True, False, False, True, False]
-    assert {path.name for path in tmp_path.iterdir()} == {entry(tmp_path).name}
-
-
 def test_other_passages_or_settings_have_an_index_of_their_own(tmp_path: Path, split: list[bool]) -> None:
     run(tmp_path)
     run(tmp_path, p5="one more")

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.encoders import block_cache
-from ragworth.retrieval.encoders.inverted_index import Postings, load_postings
+from ragworth.retrieval.encoders.inverted_index import Postings
 from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder
 from ragworth.retrieval.steps.sparse import open_sparse_encoder
 from tests.retrieval.samples import PASSAGES, passages, world
@@ -90,35 +88,6 @@ def test_nothing_in_common_is_not_retrieved() -> None:
     assert best([0], [2], 1) == ([2], [2])
     assert best([1], [2]) == best([], []) == best([7], [1]) == ([], [])
     assert best([0, 2], [0.5, 0.25]) == ([1, 2, 0], [1, 0.5, 0.5])
-
-
-@pytest.mark.torch
-def test_an_index_is_made_once_in_blocks(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 2)
-    encoded: list[int] = []
-    real = SparseTextEncoder.encode
-
-    def watched(self: SparseTextEncoder, texts: list[str], role: str) -> object:
-        if role == "passage":
-            encoded.append(len(texts))
-            if len(encoded) == 2:
-                raise KeyboardInterrupt
-        return real(self, texts, role)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(SparseTextEncoder, "encode", watched)
-    systems = {"s": f'sparse("{folder}")'}
-    told: list[tuple[int, int]] = []
-    setting = world(cache=tmp_path, progress=lambda what, done, total: told.append((done, total)))
-    with pytest.raises(KeyboardInterrupt):
-        retrieve(systems, setting)
-    first = retrieve(systems, setting)
-    assert encoded == [2, 2, 2]  # the first block was kept
-    assert told == [(0, 4), (2, 4), (4, 4)]
-    assert retrieve(systems, setting) == first == retrieve(systems, world())
-    assert encoded == [2, 2, 2, 2, 2]
-    assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["sparse"]
-    texts = pl.Series([text for text in PASSAGES.values() if text])
-    assert isinstance(load_postings(open_sparse_encoder(str(folder), None), texts, tmp_path).values, np.memmap)
 
 
 @pytest.mark.torch

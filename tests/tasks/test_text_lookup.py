@@ -9,7 +9,6 @@ import pytest
 
 from ragworth.calls.programs import NoValue
 from ragworth.collection import Collection
-from ragworth.tasks.query_sample import sample_queries
 from ragworth.tasks.text_lookup import (
     EMPTY_PASSAGE,
     NO_ANSWERS,
@@ -91,17 +90,3 @@ def test_an_empty_collection_has_a_reason_for_everything() -> None:
 
 
 # Some of the queries
-
-
-def test_the_first_queries_or_some_at_random_in_their_order() -> None:
-    queries = [f"q{n}" for n in range(20)]
-    assert sample_queries([*queries, *queries], limit=3) == queries[:3]
-    assert sample_queries(queries) == queries
-    some = sample_queries(queries, sample=5, seed=1)
-    assert some == sample_queries(queries, sample=5, seed=1)
-    assert len(set(some)) == 5
-    assert some == sorted(some, key=queries.index)
-    assert {tuple(sample_queries(queries, sample=5, seed=seed)) for seed in range(9)} != {tuple(some)}
-    assert sample_queries(queries, sample=99) == queries
-    assert sample_queries(queries, limit=2, sample=5, seed=1) == some[:2]
-    assert sample_queries([], limit=3, sample=2) == []
