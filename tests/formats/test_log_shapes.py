@@ -29,7 +29,6 @@ def as_lines(*rows: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("document", "systems", "note"),
     [
-        ({"train": RECORDS[:1], "test": RECORDS[1:]}, 1, "'train', 'test' are read as one log"),
         ({"dev": RECORDS, "test": RECORDS}, 2, ""),
         ({"note": "x", "failures": RECORDS}, 1, "'failures' is read as the log: it is the only list of objects"),
         ({"note": "x", "results": RECORDS}, 1, ""),
@@ -177,12 +176,12 @@ def test_reference_outputs_in_columns_of_langsmith(save: Save) -> None:
     assert log.collection.answers["text"].to_list() == ["Bob"]
 
 
-def test_frames_by_the_names_of_systems_or_splits() -> None:
+def test_frames_by_the_names_of_systems() -> None:
     frame = pl.DataFrame(RECORDS)
     answers = load({"a": frame, "b": frame}).answers
     assert answers is not None and answers.distinct("system") == ["a", "b"]
-    split = load({"train": frame[:1], "test": frame[1:]}).answers
-    assert split is not None and len(split.distinct("system")) == 1 and split.frame.height == 2
+    with pytest.raises(FormatError, match="no known format has these columns: train, test"):
+        load({"train": frame[:1], "test": frame[1:]})  # no question in common
 
 
 @pytest.mark.parametrize(

@@ -99,21 +99,16 @@ def test_lists_and_rows_are_labels_too(save: Save, document: Any, values: list[t
     assert read_judgments(save("q.json", json.dumps(document))).frame.select("passage", "value").rows() == values
 
 
+def test_splits_are_no_systems(save: Save) -> None:
+    with pytest.raises(FormatError, match="'train', 'test' have no query in common"):
+        read_contexts(save("run.json", json.dumps({"train": {"q1": {"d1": 0.5}}, "test": {"q2": {"d1": 0.7}}})))
+    with pytest.raises(FormatError, match="several sets of labels: 'train', 'test'"):
+        read_judgments(save("both.json", json.dumps({"train": RUN, "test": RUN})))
+
+
 def test_labels_of_beir_may_be_lines(save: Save) -> None:
     rows = save("test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 2}\n')
     assert read_judgments(rows).frame.select("query", "passage", "value").rows() == [("q1", "d1", 2)]
-
-
-def test_splits_are_no_systems(save: Save) -> None:
-    splits = save("run.json", json.dumps({"train": {"q1": {"d1": 0.5}}, "test": {"q2": {"d1": 0.7}}}))
-    contexts = read_contexts(splits)
-    assert contexts.systems == ["run"] and contexts.frame["query"].to_list() == ["q1", "q2"]
-    assert contexts.notes == (f"{splits}: 'train', 'test' are read together",)
-    assert read_judgments(splits).frame["value"].to_list() == [0.5, 0.7]
-    both = save("both.json", json.dumps({"train": RUN, "test": RUN}))
-    assert read_contexts(both).systems == ["train", "test"]
-    with pytest.raises(FormatError, match="several sets of labels: 'train', 'test'"):
-        read_judgments(both)
 
 
 def test_keys_that_occur_twice_are_an_error(save: Save) -> None:

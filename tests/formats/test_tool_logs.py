@@ -232,16 +232,6 @@ def test_variables_of_promptfoo_of_which_any_may_be_the_question(save: Save) -> 
     assert load(save("log.json", json.dumps([row])), columns={"question": "vars.topic"}).answers is not None
 
 
-def test_a_table_of_promptfoo(save: Save) -> None:
-    head = "context,question,[openai:gpt-4o] Answer,Status,Score,Named Scores,Metric: cost,Grader Reason,Comment\n"
-    passed = f'"[""{BUILT}""]",{MILL},Ann,PASS,1.00,"{{""cost"":0.5}}",0.50,ok,\n'
-    rows = f"{passed},{TOWN},,ERROR,0.00,,,timeout,\n,Why?,Bob,FAIL,0.00,,,no,\n"
-    loaded = read(save, head + rows, "log.csv")
-    assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
-    assert answers(loaded)[:2] == [("log", MILL, 0, "Ann", "ok"), ("log", TOWN, 0, None, "error")]
-    assert grades(loaded) == {"pass": [1.0, None, 0.0], "score": [1.0, None, 0.0], "higher_cost": [0.5, None, None]}
-
-
 def test_traces_of_mlflow(save: Save) -> None:
     """Runs are systems; people's feedback is apart from a judge's; a trace that failed has no answer."""
     other: dict[str, Any] = json.loads(json.dumps(MLFLOW))
@@ -293,17 +283,6 @@ def test_records_of_trulens(save: Save) -> None:
     assert shown(loaded)["RAG, base", MILL] == [(BUILT, None), (LIES, None)]
     assert grades(loaded, "RAG, base") == {"Answer Relevance": [0.75]}
     assert shown(read(save, [record])) == {("log", MILL): [(BUILT, None), (LIES, None)]}
-
-
-def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
-    """The contexts are those of a feedback function, one in each call. pandas writes lists as Python does."""
-    calls = str([{"args": {"question": MILL, "context": text}, "ret": 0.5, "meta": {}} for text in (BUILT, LIES)])
-    table = ["record_id,app_id,input,output,Context Relevance,Context Relevance_calls,total_tokens"]
-    table += [f'r1,app,{MILL},Ann,0.5,"{calls}",12', f'r2,app,{MILL},Bob,0.5,"{calls}",12']
-    loaded = read(save, "\n".join(table) + "\n", "log.csv")
-    assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
-    assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
-    assert grades(loaded) == {"Context Relevance": [0.5]}
 
 
 def test_a_table_of_trulens_without_calls(save: Save) -> None:

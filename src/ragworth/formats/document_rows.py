@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragworth.errors import format_list
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.search_hits import is_chroma
 
@@ -18,9 +16,6 @@ LISTS_OF_ROWS = {
     "interactions",
 }
 """Usual names of the list that is the log. If the only list has another, a note names it."""
-
-SPLIT = re.compile(r"(train(ing)?|dev(elopment)?|val(id(ation)?)?|test(ing)?|eval(uation)?|holdout)([_ -]?\w+)?")
-"""Names of parts of a dataset."""
 
 
 class DocumentRows(NamedTuple):
@@ -77,14 +72,13 @@ def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
 def inner_rows(document: Mapping[str, Any]) -> DocumentRows | None:
     """The rows in an object that is no record itself; None if there are none, or several lists that may be them.
 
-    Known are ``{system: [row, …]}``, ``{split: [row, …]}``, ``{query: row}``, and the only list beside other fields, if
+    Known are ``{system: [row, …]}``, ``{query: row}``, and the only list beside other fields, if
     none of these is one of a record: ``{"total": 2, "data": [row, …]}``.
     """
     lists = {str(name): value for name, value in document.items() if _is_list_of(value, Mapping)}
     if len(lists) == len(document) > 1 and all(_is_record(rows[0]) for rows in lists.values()):
-        if _are_splits(lists):
-            names = format_list([repr(name) for name in lists])
-            return DocumentRows([row for rows in lists.values() for row in rows], f"{names} are read as one log")
+        if not _share_questions(lists.values()):
+            return None  # they may be splits of a dataset
         return DocumentRows([{"system": name, **row} for name, rows in lists.items() for row in rows])
     if len(document) > 1 and all(isinstance(each, Mapping) and _is_record(each) for each in document.values()):
         return DocumentRows([{"query_id": str(name), **row} for name, row in document.items()])
@@ -100,16 +94,11 @@ def inner_rows(document: Mapping[str, Any]) -> DocumentRows | None:
     )
 
 
-def _are_splits(lists: Mapping[str, Sequence[Mapping[str, Any]]]) -> bool:
-    """Whether lists are called like the parts of a dataset, and have no question in common."""
+def _share_questions(lists: Iterable[Sequence[Mapping[str, Any]]]) -> bool:
+    """Whether all lists of rows have a question in common, as answers of several systems do."""
     finder = FieldFinder(FIELDS)
-    return are_splits({name: {str(finder.get(row, "question")) for row in rows} for name, rows in lists.items()})
-
-
-def are_splits(queries: Mapping[str, Collection[str]]) -> bool:
-    """Whether groups of queries are called like the parts of a dataset, and have none in common."""
-    named = all(SPLIT.fullmatch(plain_name(name)) for name in queries)
-    return named and sum(map(len, queries.values())) == len(set().union(*queries.values()))
+    asked = [{str(finder.get(row, "question")) for row in rows} for rows in lists]
+    return bool(set.intersection(*asked))
 
 
 def _is_list_of(value: Any, kind: type[Any]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ragworth.errors import FormatError, format_list, quote_short
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.document_rows import are_splits, find_rows
+from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.json_rows import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.log_files import read_document
@@ -60,10 +60,17 @@ def read_contexts(
     document = _read(path)
     if isinstance(document, list):
         return read_run_rows(document, path, system=system, ties=ties)
-    document, notes = _join_splits(path, document)
     runs = {system or run_name(path): document} if _are_queries(document) else document
     if bare := [name for name, queries in runs.items() if not queries]:
         raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
+    if len(runs) > 1 and not set.intersection(*map(set, runs.values())):
+        names = format_list([repr(name) for name in runs])
+        raise FormatError(
+            f"{names} have no query in common",
+            file=str(path),
+            expected="runs of several systems for the same queries",
+            remedy="if these are parts of one run, write them as one",
+        )
     every = [passages for queries in runs.values() for passages in queries.values() if passages]
     ranked = all(isinstance(passages, list) for passages in every)
     rows: list[dict[str, Any]] = [
@@ -76,7 +83,7 @@ def read_contexts(
         raise FormatError("some queries have scores, and some have none", file=str(path), expected=EXPECTED)
     empty = [(name, query) for name, queries in runs.items() for query, passages in queries.items() if not passages]
     contexts = Contexts(rows, ties=ties, source=str(path), empty=empty)
-    contexts.notes = (*notes, *contexts.notes, *_like_labels(path, {row["score"] for row in rows}))
+    contexts.notes = (*contexts.notes, *_like_labels(path, {row["score"] for row in rows}))
     return contexts
 
 
@@ -105,7 +112,7 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     document = _read(path)
     if isinstance(document, list):
         return read_table_rows(Judgments, enumerate(document, 1), path)
-    document, notes = _join_splits(path, document)
+    notes: tuple[str, ...] = ()
     document = document if _are_queries(document) else _only_set(path, document)
     rows = [(query, *entry) for query, passages in document.items() for entry in _entries(path, query, passages)]
     bare = [value is None for *_, value in rows]
@@ -116,7 +123,7 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     fractions = list(dict.fromkeys(value for *_, value in rows if value is not None and not value.is_integer()))
     if len(fractions) > MOST_FRACTIONS:
         found = f"the labels are {len(fractions):,} different fractions, such as {fractions[0]}"
-        notes = (*notes, f"{path}: {found}; check that this isn't a run")
+        notes = (f"{path}: {found}; check that this isn't a run",)
     names = ("query", "passage", "relevance")
     judgments = Judgments([dict(zip(names, row, strict=True)) for row in rows], source=str(path), notes=notes)
     return check_labels(judgments, path, lambda row: None)
@@ -157,16 +164,6 @@ def table_rows(document: Any) -> list[dict[str, Any]] | None:
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         return None
     return rows if are_run_rows(rows[0]) or are_label_rows(rows[0]) else None
-
-
-def _join_splits(path: PathOrStr, document: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The queries of all splits of a dataset, with a note; other documents stay as they are."""
-    splits = all(isinstance(queries, dict) and _are_queries(queries) for queries in document.values())
-    if not splits or not are_splits(document):
-        return document, ()
-    joined = {query: passages for queries in document.values() for query, passages in queries.items()}
-    names = format_list([repr(name) for name in document])
-    return joined, ((f"{path}: {names} are read together",) if len(document) > 1 else ())
 
 
 def _entries(path: PathOrStr, query: str, passages: Any) -> list[Entry]:

@@ -1,4 +1,4 @@
-"""Read results of promptfoo: JSON, JSON lines, or CSV.
+"""Read results of promptfoo: JSON or JSON lines.
 
 The system is the provider, and the prompt if there are several. The variables of a test hold the question, and maybe
 the passages and the accepted answer. Higher scores are better, whatever the name of the metric.
@@ -21,7 +21,7 @@ from ragworth.formats.log_format import LogFormat
 from ragworth.formats.log_values import as_answer, as_grades, as_row
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
-from ragworth.formats.traces import find_answer, parse_if_json
+from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
 from ragworth.tables.definitions import TRUNCATED
 
@@ -42,12 +42,6 @@ PART = re.compile(r"i?contains")
 
 PARTS = "texts are not read as accepted answers where an answer must contain several"
 VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-STATUS, SCORE, REASON, NAMED, METRIC = "Status", "Score", "Grader Reason", "Named Scores", "Metric: "
-"""Columns of the CSV after the answer, the last one with the name of a metric."""
-
-OUTPUT = re.compile(r"\[(.+?)\] ")
-"""How the column of the answer begins in CSV: with the provider."""
-
 FAILED_BY_ERROR = 2
 """``failureReason`` of a result that has no answer. An answer that an assertion rejected has 1, and also an error."""
 
@@ -56,8 +50,6 @@ LABEL = 40
 
 
 def _recognise(sample: FileSample) -> bool:
-    if sample.kind == "table":
-        return sample.has(STATUS, SCORE, REASON)
     inner = _unpack(sample.document) if isinstance(sample.document, Mapping) else None
     first = next(iter(sample.rows if inner is None else inner), None)
     return isinstance(first, Mapping) and bool({"vars", "testCase"} & set(first)) and "success" in first
@@ -70,10 +62,6 @@ def _unpack(value: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Iterator[ToolRow]:
-    yield _read_cells(row, place, finder) if STATUS in row else _read_result(row, place, finder)
-
-
-def _read_result(row: Mapping[str, Any], place: int, finder: FieldFinder) -> ToolRow:
     test, response, graded = (as_row(row.get(name)) or {} for name in ("testCase", "response", "gradingResult"))
     variables = as_row(row.get("vars")) or as_row(test.get("vars")) or {}
     prompt, provider = as_row(row.get("prompt")) or {}, as_row(row.get("provider"))
@@ -96,7 +84,7 @@ def _read_result(row: Mapping[str, Any], place: int, finder: FieldFinder) -> Too
     system = (provider.get("label") or provider.get("id")) if provider else row.get("provider")
     # Without assertions, promptfoo passes every answer, which says nothing.
     grades = _read_grades(row, parts) if parts or assertions else {}
-    return ToolRow(place, fields, None if system is None else str(system), grades, status)
+    yield ToolRow(place, fields, None if system is None else str(system), grades, status)
 
 
 def _find_answer(output: Any) -> str | None:
@@ -158,26 +146,6 @@ def _read_grades(row: Mapping[str, Any], parts: list[dict[str, Any]]) -> dict[st
 
 def _name_grades(named: Mapping[str, Any]) -> dict[str, Grade | list[Grade]]:
     return {name_with_direction(name, 1): as_grades(value, name) for name, value in named.items()}
-
-
-def _read_cells(row: Mapping[str, Any], place: int, finder: FieldFinder) -> ToolRow:
-    """A row of the CSV: variables, the answer, and columns about it."""
-    names = list(row)
-    output = names[max(names.index(STATUS) - 1, 0)]
-    variables = {name: row[name] for name in names[: names.index(output)] if name != "Description"}
-    fields = {
-        "vars.question": _find_question(variables, finder),
-        "vars.context": find_field(variables, "passages", FIELDS["passages"]),
-        "vars.expected": find_field(variables, "accepted", FIELDS["accepted"]),
-        "response.output": row[output] or None,
-        "vars": variables,
-    }
-    metrics = dict(as_row(parse_if_json(row.get(NAMED))) or {})
-    metrics |= {name.removeprefix(METRIC): each for name, each in row.items() if name.startswith(METRIC) and each}
-    graded = row.get(REASON) != "No assertions"
-    grades = _name_grades({"pass": row[STATUS] == "PASS", "score": row.get(SCORE), **metrics}) if graded else {}
-    provider = OUTPUT.match(output)
-    return ToolRow(place, fields, provider[1] if provider else None, grades, ERROR if row[STATUS] == "ERROR" else "")
 
 
 def _name_systems(rows: list[ToolRow], finder: FieldFinder) -> list[ToolRow]:

@@ -14,8 +14,6 @@ LOWEST, HIGHEST = 0, 5
 EXPECTED = f"a whole number from {LOWEST} to {HIGHEST}"
 
 HIGHEST_LABEL = 100
-OUTLIER = 10
-"""A label that is higher, and more than this many times as high as the next, may be a mistake."""
 
 LineOf = Callable[[int], int | None]
 """The line of a row of a file."""
@@ -43,24 +41,15 @@ def check_ratings(values: pl.Series, path: PathOrStr, line_of: LineOf) -> None:
 
 
 def check_labels(judgments: Judgments, path: PathOrStr, line_of: LineOf) -> Judgments:
-    """Reject labels of relevance above 100, and note one that is far above all others."""
+    """Reject labels of relevance above 100."""
     labels = judgments.frame.select(pl.when(pl.col("aspect") == "relevance").then("value")).to_series()
     highest = labels.max()
-    if not isinstance(highest, float) or highest <= OUTLIER:
-        return judgments
-    line = line_of(labels.arg_max() or 0)
-    if highest > HIGHEST_LABEL:
+    if isinstance(highest, float) and highest > HIGHEST_LABEL:
         raise FormatError(
             f"the label is {highest:,.15g}",
             file=str(path),
-            line=line,
+            line=line_of(labels.arg_max() or 0),
             expected=f"a label up to {HIGHEST_LABEL}",
             remedy="correct it; divide labels on a larger scale, because nDCG takes them as gains",
-        )
-    other = labels.filter(labels < highest).max()
-    if isinstance(other, float) and 0 < other * OUTLIER < highest:
-        where = f"{path}, line {line}" if line else str(path)
-        judgments.notes += (
-            f"{where}: the label is {highest:g}, and no other is above {other:g}; check that it is right",
         )
     return judgments

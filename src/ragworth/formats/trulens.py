@@ -1,7 +1,7 @@
 """Read records of TruLens: ``get_records_and_feedback`` as a table, or records as JSON.
 
 Feedback is grades, and versions of an app are systems. Passages are what the app's retrieval returned, or, where that
-was not recorded, those in a column of a usual name, or the contexts that feedback functions were called with.
+was not recorded, those in a column of a usual name.
 """
 
 from __future__ import annotations
@@ -39,9 +39,6 @@ UNKNOWN = "{} isn't known as feedback; if it is, say so: --map NAME={}, or [colu
 RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
 """In names of methods that return passages."""
 
-CONTEXTS = ("context", "contexts", "source")
-"""Arguments of feedback functions that are passages."""
-
 
 def _recognise(sample: FileSample) -> bool:
     if sample.has("main_input", "main_output"):
@@ -73,7 +70,7 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
     shown = find_field(row, "passages", FIELDS["passages"])
     if not found and shown is not None:
         found = [TraceStep(place, name, f"{name} contexts", name, "RETRIEVER", documents=shown)]
-    return [root, *(found or _graded_contexts(row, root))]
+    return [root, *found]
 
 
 def _retrievals(calls: list[dict[str, Any]], root: TraceStep) -> Iterator[TraceStep]:
@@ -98,19 +95,6 @@ def _are_passages(value: Any) -> bool:
         return isinstance(value, list) and all(each.text is not None for each in as_passages(value) or ())
     except WrongLineError:
         return False
-
-
-def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceStep]:
-    """The contexts that feedback functions got: one in each call, or all in one."""
-    for name, calls in row.items():
-        arguments = (
-            [as_row(call.get("args")) or {} for call in objects(parse_if_json(calls))] if name.endswith(CALLS) else []
-        )
-        texts = [each for args in arguments if (each := find_field(args, "context", CONTEXTS)) is not None]
-        flat = [text for each in texts for text in (each if isinstance(each, list) else [each])]
-        if flat and _are_passages(flat):
-            yield TraceStep(root.place, root.trace, f"{root.id} contexts", root.id, "RETRIEVER", documents=flat)
-            return
 
 
 def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
