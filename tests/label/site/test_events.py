@@ -66,6 +66,28 @@ def test_undo_goes_back_one_answer_at_a_time(site: Site) -> None:
     assert send(client, "/p/relevance/undo/", {"id": str(uuid.uuid4())}).json() == {"card": None}
 
 
+def test_the_progress_counts_every_answer_once(site: Site) -> None:
+    project = site.project(6)
+    ana = site.person("ana", "annotator", project)
+    client = site.client(ana)
+
+    def label(**facts: Any) -> tuple[int, int]:
+        item = facts.pop("item", None) or first_item(site, ana, project).pk
+        progress = answer(client, project, item, facts.pop("value", {"relevance": "1"}), **facts).json()["progress"]
+        return progress["done"], progress["left"]
+
+    first, number = first_item(site, ana, project).pk, str(uuid.uuid4())
+    assert label(id=number) == (1, 5)
+    assert label() == (2, 4)
+    assert label(id=number, item=first) == (2, 4)  # sent again
+    assert label(item=first) == (2, 4)  # replaced
+    assert label(kind="skip", value={"reason": "in Finnish"}) == (2, 3)
+    assert label() == (3, 2)
+    undone = send(client, "/p/relevance/undo/", {"id": str(uuid.uuid4())}).json()["progress"]
+    assert (undone["done"], undone["left"]) == (2, 3)
+    assert label() == (3, 2)
+
+
 def test_a_second_answer_replaces_the_first_and_says_so(site: Site) -> None:
     project = site.project()
     ana = site.person("ana", "annotator", project)
