@@ -15,7 +15,7 @@ from ragworth.llm.scripted import Scripted
 from ragworth.rewriting.contexts import context_key, retrieve_by_text
 from ragworth.rewriting.labels import EMPTY_CONTEXT, RewriteLabelling
 from ragworth.rewriting.tables import CANDIDATES, check_rewriting_table
-from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility, UdcgUtility
+from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility
 from tests.rewriting.conversation_samples import conversations
 
 TEXTS = ("Who built the lighthouse?", "the lighthouse who built", "windmill", "xyzzy", " ")
@@ -99,15 +99,6 @@ def test_turns_without_relevant_passages_have_no_rank_and_no_labels_are_an_error
     bare = type(collection).of(queries=collection.queries, passages=collection.passages)
     with pytest.raises(MissingInputError):
         RewriteLabelling(candidates("x"), bare, GoldRankUtility())
-
-
-def test_udcg_comes_from_judgments_of_single_passages() -> None:
-    collection = conversations()
-    task = RewriteLabelling(candidates("lighthouse builder work", "windmill"), collection, UdcgUtility())
-    with Job(Scripted(declines)) as job:
-        values = task.run(job).frame["value"].to_list()
-    # The first context has the relevant passage, which the model answers from; the second has none.
-    assert values[0] > 0.5 >= values[1]
 
 
 def test_a_reader_that_fails_leaves_a_status_not_a_value() -> None:

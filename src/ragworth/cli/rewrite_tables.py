@@ -129,10 +129,10 @@ def _sample(
 @click.option(
     "-u",
     "--utility",
-    type=click.Choice(["key-entropy", "answerability", "udcg", "gold-rank"]),
+    type=click.Choice(["key-entropy", "answerability", "gold-rank"]),
     default="key-entropy",
     show_default=True,
-    help="What counts: GroGU's confidence, 1 − abstention, UDCG, or the rank of a relevant passage.",
+    help="What counts: GroGU's confidence, 1 − abstention, or the rank of a relevant passage.",
 )
 @click.option("--pipeline", default="bm25 % 10", show_default=True, help="How passages are retrieved.")
 @click.option(

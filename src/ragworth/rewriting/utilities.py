@@ -11,14 +11,11 @@ import polars as pl
 from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.annotators.confidence import ConfidenceAnnotator
 from ragworth.annotators.contract import AnnotationItem, AnnotationResult, AnnotationUnit, Annotator
-from ragworth.annotators.relevance import RelevanceAnnotator
 from ragworth.calls.programs import Program
 from ragworth.collection import Collection
 from ragworth.errors import MissingInputError, give_input
 from ragworth.llm.contract import Card
-from ragworth.metrics.engine import score_tables
-from ragworth.metrics.parsing import parse
-from ragworth.tables import OK, Contexts, Judgments
+from ragworth.tables import OK, Contexts
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.text_lookup import NO_RELEVANT, TextLookup
 
@@ -93,29 +90,6 @@ class AnswerabilityUtility(Utility):
 
 
 @dataclass(frozen=True)
-class UdcgUtility(Utility):
-    """UDCG of the context, from what each passage alone is worth. Without relevance labels, the model judges it."""
-
-    kind: ClassVar[str] = "udcg"
-    title: ClassVar[str] = "UDCG of the context, from judgments of its passages"
-
-    def annotators(self, card: Card, collection: Collection, prompts: str | None) -> list[Annotator]:
-        texts = TextLookup(collection)
-        made: list[Annotator] = [AbstentionAnnotator(card, texts, prompts)]
-        return made if collection.relevance is not None else [*made, RelevanceAnnotator(card, texts, prompts)]
-
-    def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
-        judged = [result.table for result in results if isinstance(result.table, Judgments)]
-        judgments = Judgments.concat([*judged, *([collection.relevance] if collection.relevance is not None else [])])
-        scores = score_tables(contexts, judgments, [parse("UDCG")], complete=False).frame
-        source = "; ".join(result.frame["source"][0] for result in results if result.frame.height)
-        return {
-            (row["query"], row["system"]): UtilityValue(row["value"], row["status"], "", source)
-            for row in scores.iter_rows(named=True)
-        }
-
-
-@dataclass(frozen=True)
 class GoldRankUtility(Utility):
     """The reciprocal rank of the first relevant passage; 0 if none is retrieved. Needs relevance labels."""
 
@@ -157,7 +131,7 @@ class ContextAbstention(AbstentionAnnotator):
 
 
 UTILITIES: dict[str, type[Utility]] = {
-    each.kind: each for each in (KeyEntropyUtility, AnswerabilityUtility, UdcgUtility, GoldRankUtility)
+    each.kind: each for each in (KeyEntropyUtility, AnswerabilityUtility, GoldRankUtility)
 }
 
 
