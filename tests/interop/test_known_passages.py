@@ -48,7 +48,7 @@ def test_texts_that_the_collection_does_not_have() -> None:
     def web(text: str) -> list[dict[str, str]]:
         return [{"id": "w1", "text": "From the web."}]
 
-    with pytest.raises(InputError, match=r"such as 'w1' \('From the web.'\)\n[^$]*leave out its passages"):
+    with pytest.raises(InputError, match=r"such as 'w1' \('From the web.'\)"):
         retrieve({"s": web}, world())
     assert passages(retrieve({"s": web}, world({})), "s")["q1"] == ["w1"]
     context = world()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -383,6 +385,16 @@ def test_no_number_of_predicted_codes_closes_a_fence(rounds: int, texts: list[st
     prompt = shown([forged, *texts])
     assert code(prompt) not in forged
     assert prompt.messages[-1].content.count(f"</p {code(prompt)}>") == 1 + len(texts)
+
+
+def test_a_text_of_nothing_but_predicted_codes_costs_no_time() -> None:
+    empty = shown([""])
+    seed = empty.messages[-1].content.replace(code(empty), "") + "\n"
+    codes = [f"{crc32(f'{number} {seed}'.encode()):08x}"[: 6 if number < 8 else 8] for number in range(40_000)]
+    assert codes[0] == code(empty), "they are predicted"
+    begun = time.process_time()
+    assert code(shown([" ".join(codes)])) not in codes
+    assert time.process_time() - begun < 3
 
 
 def test_the_code_depends_on_the_question_alone() -> None:

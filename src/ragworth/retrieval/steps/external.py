@@ -109,22 +109,12 @@ class Called(Step):
         one = next(iter(same or strange))
         text = f" ({quote_short(strange[one], 40)})" if strange[one] is not None else ""
         other = f"; the collection has its text as {quote_short(same[one], 40)}" if same else ""
-        remedy = 'name the field that holds the id: retrieval.called(…, id=…); texts go as {"text": …}'
-        if same:
-            remedy = (
-                "store the collection's id of each text in its metadata and name the field: retrieval.called(…, id=…); "
-                'or return texts without ids from a function, {"text": …}: passages are then matched by text'
-            )
-        elif text:
-            remedy = (
-                "name the field that holds the id: retrieval.called(…, id=…); if the texts differ from the "
-                "collection's, leave out its passages: the returned texts are then the passages"
-            )
         return InputError(
             f"none of {format_count(len(strange), 'passage')} from {self.retriever.name} is in the collection, such as "
             f"{quote_short(one, 40)}{text}{other}",
             expected=f"ids as the collection has them, such as {quote_short(context.passages[0], 40)}",
-            remedy=remedy,
+            remedy="name the field that holds the id: retrieval.called(…, id=…); or return texts without ids from a "
+            'function, {"text": …}: passages are then matched by text',
         )
 
     def _repeat_notes(self, found: dict[str, RankedHits]) -> list[str]:
