@@ -15,8 +15,6 @@ import polars as pl
 import pytest
 
 from ragworth import config, formats
-from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.inputs import load_inputs
@@ -27,7 +25,6 @@ from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
 from ragworth.inputs import file_heads
 from ragworth.inputs.problems import Problems
-from ragworth.inputs.sources import inspect_folder
 from ragworth.inputs.workspace_plan import WorkspacePlan
 from ragworth.retrieval import StepContext, check
 from ragworth.tables import Judgments
@@ -140,13 +137,6 @@ def test_labels_allow_an_oracle_and_an_adversary(put: Put) -> None:
     assert space.collection.answers is None
 
 
-def test_other_languages_keep_all_their_words(put: Put) -> None:
-    rows = [{"_id": f"p{n}", "text": "Die Mühle der Stadt wurde von Anna gebaut."} for n in range(3)]
-    space, plan = begun(put({"queries.jsonl": lines(QUERIES), "passages.jsonl": lines(rows)}))
-    assert space.systems["bm25"] == "bm25 % 5"
-    assert not any("English" in line for line in plan.assumed)
-
-
 def test_runs_are_systems_by_the_names_of_their_files(put: Put) -> None:
     folder = put(
         {
@@ -229,36 +219,12 @@ def test_a_beir_folder_is_one_collection(put: Put, place: str) -> None:
     assert any(line.startswith("accepted answers: no answers are asked for") for line in plan.lacking)
 
 
-def test_a_beir_folder_without_test_takes_another_split(put: Put) -> None:
-    header = "query-id\tcorpus-id\tscore\n"
-    splits = {f"b/qrels/{name}.tsv": f"{header}q0\tp0\t1\n" for name in ("dev", "train")}
-    space, _ = begun(put({"b/corpus.jsonl": lines(PASSAGES), "b/queries.jsonl": lines(QUERIES), **splits}))
-    assert space.collection.whole == "beir:b/qrels/dev.tsv"
-
-
-def test_a_beir_folder_that_cannot_be_read_is_said(put: Put) -> None:
-    files = {
-        "b/corpus.jsonl": "{}\n",
-        "b/queries.jsonl": lines(QUERIES),
-        "b/qrels/test.tsv": "query-id\tcorpus-id\tscore\n",
-    }
-    _, plan = begun(put(files))
-    assert any(line.startswith("b: it looks like a BEIR folder, but") for line in plan.unused)
-
-
 def test_a_log_of_one_system(put: Put) -> None:
     space, _ = begun(put({"log.jsonl": log(""), "qrels.txt": QRELS}))
     assert dict(space.systems) == {"log": 'run("log.jsonl")'}
     assert space.collection == config.CollectionConfig(qrels=("qrels.txt",))
     assert set(space.judgments) == {"abstention"}
     assert set(space.grades) == {"deterministic"}
-
-
-def test_logs_of_several_systems(put: Put) -> None:
-    space, plan = begun(put({"a.json": log("x", "y"), "b.jsonl": log("x", "z"), "c.jsonl": log("c")}))
-    assert dict(space.systems) == {"*": 'run("jsonl:a.json")', "c": 'run("c.jsonl")'}
-    assert set(space.judgments) == {"abstention", "relevance"}
-    assert any(line.startswith("b.jsonl (a log): it has several systems") for line in plan.unused)
 
 
 def test_a_log_that_contradicts_another_is_left_out(put: Put) -> None:
@@ -273,19 +239,6 @@ def test_what_is_about_other_queries_is_left_out(put: Put) -> None:
     assert set(space.systems) == {"a"}
     assert space.collection.ratings is None
     assert len([line for line in plan.unused if "none of its queries" in line]) == 2
-
-
-def test_a_file_of_exam(put: Put) -> None:
-    passage = {
-        "paragraph_id": "p1",
-        "text": "Some text.",
-        "paragraph_data": {"judgments": [{"relevance": 1}], "rankings": [{"method": "bm25", "rank": 1}]},
-        "exam_grades": [{"self_ratings": [{"question_id": "1", "self_rating": 4}]}],
-    }
-    space, plan = begun(put({"dl19.jsonl.gz": gzip.compress(lines([["q1", [passage]]]).encode())}))
-    assert space.collection == config.CollectionConfig("exam:dl19.jsonl.gz")
-    assert not space.systems
-    assert plan.used == [("a file of EXAM++", "dl19.jsonl.gz")]
 
 
 def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path) -> None:
@@ -312,29 +265,6 @@ def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path
     assert set(space.judgments) == {"ratings"}
     assert any("gold.csv" in line and "because of its name" in line for line in plan.assumed)
     assert any(line.startswith("strange.csv (outcomes of answers): it is of 'b'") for line in plan.unused)
-
-
-def test_outcomes_with_a_column_for_each_aspect_as_an_evaluation_reads_them(put: Put) -> None:
-    wide = "system,query,helpful,comment\na,q0,4,good\na,q1,,\n"
-    space, plan = begun(
-        put({"a.run": RUN, "qrels.txt": QRELS, "liked.csv": wide, "said.csv": "system,query,why\na,q0,x\n"})
-    )
-    assert space.graded == ("liked.csv",)
-    assert [line for line in plan.unused if line.startswith("said.csv")] != []
-
-
-def test_labels_that_say_the_same_twice_are_used_once(put: Put) -> None:
-    other = QRELS.replace("q0", "q9").replace("q1", "q8").replace("q2", "q7")
-    space, plan = begun(put({"a.txt": QRELS, "b.txt": QRELS, "c.txt": other, "x.run": RUN}))
-    assert space.collection.qrels == ("a.txt", "c.txt")
-    assert plan.unused == ["b.txt (relevance labels): it judges again what another file judges"]
-
-
-def test_of_two_files_of_texts_the_first_is_used(put: Put) -> None:
-    files = {"queries.jsonl": lines(QUERIES), "old/queries.jsonl": lines(QUERIES), "passages.jsonl": lines(PASSAGES)}
-    space, plan = begun(put(files))
-    assert space.collection.queries == "queries.jsonl"
-    assert "old/queries.jsonl (texts of queries): queries.jsonl is used" in plan.unused
 
 
 def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> None:
@@ -478,13 +408,6 @@ def test_in_many_queries_all_given_answers_are_compared(
     assert sum("there are many queries" in line for line in plan.assumed) == (number > 200)
 
 
-def test_many_files_are_not_all_looked_at(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_heads, "MAX_FILES", 2)
-    space, plan = begun(put({f"{n}.run": RUN for n in range(5)}))
-    assert set(space.systems) == {"0", "1"}
-    assert plan.unused == ["3 more files were not looked at: there are 5"]
-
-
 @pytest.mark.parametrize("name", ["demo", "judging", "scoring"])
 def test_the_examples(name: str, tmp_path: Path) -> None:
     folder = tmp_path / name
@@ -497,31 +420,12 @@ def test_the_examples(name: str, tmp_path: Path) -> None:
     assert len(plan.unused) == {"demo": 1, "judging": 3, "scoring": 1}[name]
 
 
-def test_an_empty_folder_gets_a_file_with_nothing_set(tmp_path: Path) -> None:
-    space, plan = begun(tmp_path)
-    assert space == config.Workspace(tmp_path / "ragworth.toml", title=tmp_path.name)
-    assert (plan.used, len(plan.lacking)) == ([], 2)
-
-
 @pytest.mark.parametrize("name", sorted(TEMPLATES))
 def test_templates_are_read(name: str, tmp_path: Path) -> None:
     init_workspace(tmp_path, name)
     space = config.read(tmp_path)
     assert space.systems
     assert tomllib.loads(fill_template(TEMPLATES[name])) == tomllib.loads((tmp_path / "ragworth.toml").read_text())
-
-
-def test_the_template_demo_fits_the_demo(tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLES / "demo", tmp_path, dirs_exist_ok=True)
-    init_workspace(tmp_path, "demo", force=True)
-    assert set(used(tmp_path).systems) == set(TEMPLATES["demo"]["systems"])
-
-
-def test_a_new_kind_of_judgment_is_in_the_template(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ANNOTATORS._targets, "brief", "ragworth.annotators.abstention:AbstentionAnnotator")
-    title = AbstentionAnnotator.title
-    assert f"# brief = true  # {title}\n" in template_text()
-    assert "#:" not in template_text()
 
 
 def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
@@ -554,12 +458,6 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
         init_workspace(tmp_path / "nowhere")
     with pytest.raises(InputError, match="unknown template 'x'"):
         init_workspace(tmp_path, "x", force=True)
-
-
-def test_looking_writes_nothing(put: Put) -> None:
-    folder = put({"a.run": RUN})
-    inspect_folder(folder)
-    assert [each.name for each in folder.iterdir()] == ["a.run"]
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,6 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         conversations.write(Collection(), tmp_path / "none.jsonl")
 
 
-def test_a_turn_without_an_id_gets_one(tmp_path: Path) -> None:
-    row = {name: value for name, value in OTTERS.items() if name != "query"}
-    assert turns_of(load(write_lines(tmp_path / "t.jsonl", row), "conversations"))[0].query == "c1_2"
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -139,15 +134,6 @@ def test_qrecc_without_context_takes_the_turns_before(tmp_path: Path) -> None:
     assert second.history == (Message("user", "q1"), Message("assistant", "a1"))
     assert made.relevance is not None
     assert made.relevance.frame["passage"].to_list() == ["p1", "p2"]
-
-
-def test_qrecc_without_context_may_list_turns_in_any_order(tmp_path: Path) -> None:
-    rows = [{name: value for name, value in QRECC.items() if name != "Context"} | {"Turn_no": n} for n in (3, 1, 2)]
-    path = tmp_path / "qrecc.json"
-    path.write_text(json.dumps([row | {"Question": f"Question {row['Turn_no']}?"} for row in rows]))
-    histories = {turn.number: turn.history for turn in turns_of(load(path, "qrecc"))}
-    assert histories[1] == ()
-    assert [message.text for message in histories[3] if message.role == "user"] == ["Question 1?", "Question 2?"]
 
 
 def test_topiocqa(tmp_path: Path) -> None:

@@ -58,13 +58,6 @@ def test_everything_in_the_file(save: Save) -> None:
     ]
 
 
-def test_parts(save: Save) -> None:
-    path = f"exam:{save('file', line('q1', passage('a')))}"
-    assert read_contexts(path).systems == ["bm25"]
-    assert read_judgments(path).frame["value"].to_list() == [1.0]
-    assert read_ratings(path).frame["value"].to_list() == [4.0]
-
-
 def test_runs_are_put_together(save: Save) -> None:
     """The file goes passage by passage, so that runs alternate in it."""
     rankings = [{"method": name, "rank": 1} for name in ("two", "one")]
@@ -127,19 +120,6 @@ def test_bad_line(kind: str, save: Save) -> None:
     assert loaded.collection.relevance is not None
     assert loaded.collection.relevance.frame["query"].to_list() == ["q0", "q9"]
     assert "1 bad line skipped (line 2: " in loaded.collection.notes[0]
-
-
-@pytest.mark.parametrize("reader", [read_contexts, read_judgments, read_ratings])
-def test_parts_say_what_was_skipped(reader: Callable[..., Any], save: Save) -> None:
-    path = save("file", f"{line('q0', passage('a'))}\nnonsense\n")
-    (note,) = reader(f"exam:{path}", skip_bad_lines=True).notes
-    assert "1 bad line skipped (line 2: " in note
-
-
-@pytest.mark.parametrize("content", ["", "\n", '["q1", []]\n'])
-def test_empty_file(content: str, save: Save) -> None:
-    with pytest.raises(FormatError, match="no rows"):
-        load(f"exam:{save('file', content)}")
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 import pytest
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth import Contexts, Judgments, Ratings, Scores
+from ragworth import Contexts, Judgments, Ratings
 from ragworth.errors import FormatError, InputError, RagworthError
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
 from ragworth.tables import Table
@@ -51,22 +49,6 @@ def test_layouts_are_the_same_run(layout: str, ending: str, save: Save) -> None:
     contexts = read_contexts(save(f"bm25.{ending}", LAYOUTS[layout]))
     assert rows(contexts) == ROWS
     assert contexts.systems == ["bm25"]
-
-
-def test_compressed(save: Save) -> None:
-    assert rows(read_contexts(save("a.csv.gz", gzip.compress(RUN.encode())))) == ROWS
-    assert rows(read_contexts(save("a.csv.zst", zstd.compress(RUN.encode())))) == ROWS
-
-
-def test_ids_stay_text(save: Save) -> None:
-    contexts = read_contexts(save("a.csv", "query_id,doc_id,score\n007,1e5,1\n7,100000,1\n"))
-    assert contexts.frame.select("query", "passage").rows() == [("007", "1e5"), ("7", "100000")]
-
-
-def test_systems_in_the_table(save: Save) -> None:
-    path = save("a.csv", "system,query,passage,rank\none,q,a,1\ntwo,q,a,1\n")
-    assert read_contexts(path).systems == ["one", "two"]
-    assert read_contexts(path, system="unused").systems == ["one", "two"]
 
 
 def test_judgments_in_several_forms(save: Save) -> None:
@@ -119,13 +101,6 @@ def test_bad_line_is_skipped_and_counted(kind: str, save: Save) -> None:
     assert "1 bad line skipped (line 4: " in contexts.notes[0]
 
 
-def test_a_row_too_short_is_not_filled_up(save: Save) -> None:
-    """Here even the check of the table would not notice: with ranks, scores may be missing."""
-    with pytest.raises(InputError) as caught:
-        read_contexts(save("a.csv", "query,passage,rank,score\nq1,d1,1,2\nq1,d2,2\n"))
-    assert caught.value.line == 3
-
-
 Reader = Callable[..., Table]
 READERS: dict[str, Reader] = {"contexts": read_contexts, "judgments": read_judgments, "ratings": read_ratings}
 
@@ -135,20 +110,6 @@ READERS: dict[str, Reader] = {"contexts": read_contexts, "judgments": read_judgm
 def test_empty_file(reader: str, content: str, save: Save) -> None:
     with pytest.raises(FormatError, match="no rows: the file is empty"):
         READERS[reader](save("a.csv", content))
-
-
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("name", ["absent.csv", "absent.parquet"])
-def test_missing_file(reader: str, name: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no such file"):
-        READERS[reader](tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["folder.csv", "folder.parquet"])
-def test_folder(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).mkdir()
-    with pytest.raises(FormatError, match="folder"):
-        read_contexts(tmp_path / name)
 
 
 def test_bad_headers(save: Save) -> None:
@@ -173,23 +134,6 @@ def test_no_parquet(content: bytes, save: Save) -> None:
     assert len(str(caught.value).splitlines()) <= 4
     with pytest.raises(RagworthError, match="can't be read as Parquet"):
         Contexts.read(path)
-
-
-@pytest.mark.parametrize("name", ["run[1].parquet", "run*.parquet", "a b.parquet", "ü.parquet"])
-def test_names_are_not_patterns(name: str, tmp_path: Path) -> None:
-    made = Contexts({"q": {"d": 1.0}}, system="one")
-    write(Contexts({"q": {"x": 1.0}}), tmp_path / "run1.parquet")
-    write(made, tmp_path / name)
-    assert read_contexts(tmp_path / name) == made
-    assert Contexts.read(tmp_path / name) == made
-
-
-@pytest.mark.parametrize("ending", ["parquet.gz", "parquet.zst"])
-def test_packed_parquet(ending: str, tmp_path: Path) -> None:
-    """Compressed twice is a waste, but what is written must read back."""
-    made = Contexts({"q": {"d": 1.0}}, system="one")
-    write(made, tmp_path / f"run.{ending}")
-    assert read_contexts(tmp_path / f"run.{ending}") == made
 
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=4) | st.sampled_from(
@@ -248,19 +192,3 @@ def test_judgments_and_ratings_read_back_equal(
     ):
         write(made, scratch / f"table.{ending}")
         assert READERS[made.name](scratch / f"table.{ending}") == made
-
-
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_nothing_but_missing_values(ending: str, tmp_path: Path) -> None:
-    made = Contexts({"query": ["q", "q"], "passage": ["a", "b"], "rank": [1, 2]}, system="s")
-    write(made, tmp_path / f"run.{ending}")
-    assert read_contexts(tmp_path / f"run.{ending}") == made
-    failed = Judgments({"query": ["q"], "passage": ["a"], "value": [None], "status": ["refused"]})
-    write(failed, tmp_path / f"judgments.{ending}")
-    assert read_judgments(tmp_path / f"judgments.{ending}") == failed
-
-
-def test_other_tables_are_written_as_parquet(tmp_path: Path) -> None:
-    scores = Scores({"system": ["s"], "query": ["q"], "metric": ["nDCG@10"], "value": [0.5]})
-    write(scores, tmp_path / "scores.parquet")
-    assert Scores.read(tmp_path / "scores.parquet") == scores

@@ -292,20 +292,3 @@ def mutated(draw: st.DrawFn, name: str, what: str) -> bytes:
 @given(data=st.data())
 def test_mutated_files(name: str, what: str, data: st.DataObject, scratch: Path) -> None:
     check(name, what, data.draw(mutated(name, what)), scratch)
-
-
-@pytest.mark.parametrize(("name", "what"), CASES)
-@examples(30)
-@given(content=st.binary(max_size=80) | st.lists(st.sampled_from(ODD + NUMBERS[:-1]), max_size=30).map(b"".join))
-def test_random_bytes(name: str, what: str, content: bytes, scratch: Path) -> None:
-    check(name, what, content, scratch)
-
-
-@examples(40)
-@given(
-    content=st.binary(min_size=1, max_size=60),
-    head=st.sampled_from([b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", b"PAR1"]),
-)
-def test_random_bytes_after_a_magic_number(content: bytes, head: bytes, scratch: Path) -> None:
-    check("trec", "contexts", head + content, scratch)
-    check("table", "judgments", head + content + b"PAR1", scratch)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ragworth import Collection, Contexts
 from ragworth.collection import text_id
 from ragworth.errors import FormatError, RagworthError
-from ragworth.formats import load, read_contexts, read_judgments, write
+from ragworth.formats import load, read_contexts, write
 from ragworth.formats.missing_answers import NO_REFERENCE
 from ragworth.inputs.file_heads import CandidateFile, FileHead
 from ragworth.inputs.recognition import recognise_file
@@ -47,21 +47,6 @@ def test_contexts_with_texts(save: Save) -> None:
     assert collection.passages.rows() == [("d1", "one"), ("d2", "two")]
     assert collection.answers.rows() == [("q1", "so"), ("q2", "me")]
     assert read_contexts(save("rag.jsonl", f"{line()}\n\n{other}\n")) == loaded.contexts
-
-
-def test_only_ids_are_needed(save: Save) -> None:
-    loaded = load(save("a.jsonl", '{"query_id": 7, "retrieved_context": [{"doc_id": 12}]}'))
-    assert loaded.contexts is not None
-    assert loaded.contexts.frame.rows() == [("a", "7", 1, "12", None)]
-    assert not len(loaded.collection.queries)
-    assert not len(loaded.collection.passages)
-
-
-def test_a_passage_without_id_is_called_after_its_text(save: Save) -> None:
-    texts = [{"text": "one"}, {"text": "two", "doc_id": None}]
-    contexts = read_contexts(save("a.jsonl", line(retrieved_context=texts)))
-    assert contexts.frame["passage"].to_list() == [text_id("one"), text_id("two")]
-    assert text_id("one") != text_id("two")
 
 
 def test_systems(save: Save) -> None:
@@ -188,17 +173,6 @@ def test_answers_and_grades_in_the_log(save: Save) -> None:
     assert any("1 record (line 3) of 3 without an answer" in note for note in loaded.contexts.notes)
 
 
-def test_empty_file(save: Save) -> None:
-    for content in ("", "\n \n"):
-        with pytest.raises(FormatError, match="no rows"):
-            read_contexts(save("a.jsonl", content))
-
-
-def test_deep_nesting_is_a_bad_line(save: Save) -> None:
-    with pytest.raises(FormatError, match="nested more than 100 deep"):
-        read_contexts(save("a.jsonl", "[" * 100_000))
-
-
 def test_passage_texts(save: Save) -> None:
     text = '{"_id": "d1", "title": "T", "text": "one"}\n{"id": 2, "text": "two"}\n{"doc_id": "d3", "text": ""}\n'
     loaded = load(save("corpus.jsonl", text))
@@ -209,17 +183,6 @@ def test_passage_texts(save: Save) -> None:
     assert [
         each.kind for each in recognise_file(FileHead(CandidateFile(path, path.name), path, True, path.read_bytes()))
     ] == ["passages"]
-
-
-@pytest.mark.parametrize("bad", ['{"_id": "d2"}', '{"text": "x"}', '{"_id": "d2", "text": "\\ud800"}', "x"])
-def test_bad_passage_text(bad: str, save: Save) -> None:
-    path = save("corpus.jsonl", f'{{"_id": "d1", "text": "one"}}\n{bad}\n')
-    with pytest.raises(FormatError) as caught:
-        load(path)
-    assert caught.value.line == 2
-    loaded = load(path, skip_bad_lines=True)
-    assert loaded.collection.passages.rows() == [("d1", "one")]
-    assert "1 bad line skipped (line 2: " in loaded.collection.notes[0]
 
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)
@@ -269,16 +232,6 @@ def test_gaps_are_refused_and_harm_nothing(save: Save) -> None:
     assert path.read_text() == "what was there before"
 
 
-def test_infinite_scores_are_refused_or_survive(tmp_path: Path) -> None:
-    """JSON has no infinity; a traceback is no answer to that."""
-    made = Contexts({"q": {"d": math.inf}}, system="a")
-    try:
-        write(made, tmp_path / "a.jsonl")
-    except RagworthError:
-        return
-    assert read_contexts(tmp_path / "a.jsonl") == made
-
-
 def test_a_run_of_one_passage_a_line(save: Save) -> None:
     rows = [{"query_id": "q1", "doc_id": "d1", "score": 0.5}, {"query_id": "q1", "doc_id": "d2", "score": 3}]
     path = save("dense.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -287,13 +240,6 @@ def test_a_run_of_one_passage_a_line(save: Save) -> None:
     assert found is not None and found.systems == ["a"]
     with pytest.raises(RagworthError, match="score is missing"):
         read_contexts(save("gap.jsonl", json.dumps(rows[0]) + '\n{"query_id": "q1", "doc_id": "d2"}\n'))
-
-
-def test_labels_in_a_column_of_their_own(save: Save) -> None:
-    rows = [{"query": "q1", "passage": "d1", "relevance": 2}, {"query": "q1", "passage": "d2", "relevance": 0}]
-    assert read_judgments(save("qrels.jsonl", "".join(json.dumps(row) + "\n" for row in rows))).frame[
-        "value"
-    ].to_list() == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("spec", ["{}", "jsonl:{}"])

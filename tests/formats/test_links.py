@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError, RagworthError
-from ragworth.formats import load, read_contexts, read_judgments, write
-from ragworth.formats.theta import Theta
+from ragworth.errors import FormatError
+from ragworth.formats import read_contexts, write
 from ragworth.inputs.file_heads import list_folder
 from ragworth.tables import Contexts
 
@@ -49,45 +48,6 @@ def test_links_that_lead_nowhere(prefix: str, name: str, found: str, links: Path
     with pytest.raises(FormatError) as caught:
         read_contexts(f"{prefix}{links / name}")
     assert (caught.value.found, caught.value.file) == (found, str(links / name))
-
-
-@pytest.mark.parametrize("name", ["dangling.parquet", "self.parquet", "folder.parquet"])
-def test_parquet(name: str, tmp_path: Path) -> None:
-    (tmp_path / "dangling.parquet").symlink_to("nowhere")
-    (tmp_path / "self.parquet").symlink_to("self.parquet")
-    (tmp_path / "folder.parquet").symlink_to(tmp_path)
-    with pytest.raises(FormatError) as caught:
-        read_contexts(tmp_path / name)
-    assert caught.value.file == str(tmp_path / name)
-    with pytest.raises(RagworthError):
-        Contexts.read(tmp_path / name)
-
-
-def test_a_collection_of_links(tmp_path: Path) -> None:
-    real = tmp_path / "real"
-    (real / "qrels").mkdir(parents=True)
-    (real / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    for name in ("queries", "corpus"):
-        (real / f"{name}.jsonl").write_text('{"_id": "q1", "text": "x"}\n{"_id": "d1", "text": "y"}\n')
-    (tmp_path / "link").symlink_to(real)
-    assert load(f"beir:{tmp_path / 'link'}").collection.passages.height == 2
-    (real / "corpus.jsonl").unlink()
-    (real / "corpus.jsonl").symlink_to("corpus.jsonl")
-    with pytest.raises(FormatError, match=r"no corpus\.jsonl"):
-        load(f"beir:{tmp_path / 'link'}")
-    (real / "qrels/test.tsv").unlink()
-    (real / "qrels/test.tsv").symlink_to("../nowhere")
-    with pytest.raises(FormatError, match="no qrels"):
-        read_judgments(f"beir:{real}")
-
-
-def test_theta(tmp_path: Path) -> None:
-    (tmp_path / "theta.json").symlink_to("theta.json")
-    with pytest.raises(FormatError, match="Too many levels"):
-        Theta.read(tmp_path / "theta.json")
-    (tmp_path / "other.json").symlink_to("nowhere")
-    with pytest.raises(FormatError, match="this is a link to 'nowhere'"):
-        Theta.read(tmp_path / "other.json")
 
 
 def test_writing_does_not_follow_a_planted_link(tmp_path: Path) -> None:

@@ -42,21 +42,6 @@ BAD: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("number", [20, 1200])
-def test_many_answers_of_unnamed_systems_say_which_column_names_them(number: int, save: Save) -> None:
-    rows = [row(user_input=f"Who {n}?", model="a", response=text) for text in "xy" for n in range(number)]
-    with pytest.raises(FormatError) as caught:
-        load(save("log.jsonl", "".join(json.dumps(each) + "\n" for each in rows)))
-    assert "if 'model' names the systems" in caught.value.remedy
-
-
-def test_a_row_for_each_passage_says_what_to_write_instead(save: Save) -> None:
-    rows = [{"question": "Who?", "response": "Ann", "extract": text, "chunk_id": text} for text in "ab"]
-    with pytest.raises(FormatError, match="occurs twice") as caught:
-        load(save("log.jsonl", "".join(json.dumps(each) + "\n" for each in rows)))
-    assert "if 'chunk_id' is of one passage in each row, write a row for each question" in caught.value.remedy
-
-
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("lines", [True, False])
 def test_bad_record(kind: str, lines: bool, save: Save) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import ragworth
 from ragworth import Judgments
-from ragworth.errors import FormatError, TableError
+from ragworth.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
 from ragworth.formats.detection import detect
 from ragworth.inputs.file_heads import CandidateFile, read_head
@@ -106,11 +106,6 @@ def test_splits_are_no_systems(save: Save) -> None:
         read_judgments(save("both.json", json.dumps({"train": RUN, "test": RUN})))
 
 
-def test_labels_of_beir_may_be_lines(save: Save) -> None:
-    rows = save("test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 2}\n')
-    assert read_judgments(rows).frame.select("query", "passage", "value").rows() == [("q1", "d1", 2)]
-
-
 def test_keys_that_occur_twice_are_an_error(save: Save) -> None:
     with pytest.raises(FormatError, match="the key 'q1' occurs twice"):
         read_contexts(save("run.json", '{"q1": {"d1": 1.5}, "q1": {"d2": 2.5}}'))
@@ -144,21 +139,6 @@ def test_other_json_is_not_taken_for_scores(save: Save) -> None:
         detect(save("settings.json", json.dumps({"model": {"temperature": 0.5}, "name": "x"})))
     with pytest.raises(FormatError):  # these may be accepted answers
         detect(save("answers.json", json.dumps({"q1": ["Paris"], "q2": ["Rome"]})))
-
-
-def test_labels_may_be_named_tuples_as_ir_datasets_gives_them() -> None:
-    from typing import NamedTuple
-
-    class Qrel(NamedTuple):
-        query_id: str
-        doc_id: str
-        relevance: int
-        iteration: str
-
-    found = Judgments([Qrel("q1", "d1", 1, "0"), Qrel("q1", "d2", 0, "0")])
-    assert found.frame["value"].to_list() == [1.0, 0.0]
-    with pytest.raises(TableError, match="not dicts"):
-        Judgments([("q1", "d1", 1)])
 
 
 def test_labels_of_some_passages_only_are_an_error(save: Save) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import polars as pl
 import pytest
 
-from ragworth.errors import FormatError, TableError
+from ragworth.errors import FormatError
 from ragworth.formats import read_judgments, read_ratings
 
 FILES = {
@@ -29,32 +28,10 @@ def test_off_the_scale(name: str, value: str, tmp_path: Path) -> None:
     assert error.value.expected == "a whole number from 0 to 5"
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_on_the_scale(name: str, tmp_path: Path) -> None:
-    path = tmp_path / name
-    path.write_text(FILES[name].format("0"))
-    assert read_ratings(path).frame["value"].to_list() == [5.0, 0.0]
-
-
-def test_parquet_has_no_lines(tmp_path: Path) -> None:
-    path = tmp_path / "ratings.parquet"
-    pl.DataFrame({"query": ["q"], "passage": ["d"], "subquestion": ["s"], "value": [7.0]}).write_parquet(path)
-    with pytest.raises(FormatError, match="the rating is 7") as error:
-        read_ratings(path)
-    assert error.value.line is None
-
-
 def test_a_missing_rating_is_none(tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text("query,passage,subquestion,value,status\nq,d,s,,unparsable\n")
     assert read_ratings(path).frame["value"].to_list() == [None]
-
-
-@pytest.mark.parametrize(("name", "text"), [("qrels.txt", "q 0 d 1\n"), ("qrels.csv", "query,passage,value\nq,d,1\n")])
-def test_plain_qrels_are_no_ratings(name: str, text: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_text(text)
-    with pytest.raises((FormatError, TableError), match=r"looks like a TREC qrels file|needs a 'subquestion' column"):
-        read_ratings(tmp_path / name)
 
 
 LABELS = {

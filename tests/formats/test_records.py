@@ -109,11 +109,3 @@ def test_pandas_frames_with_a_named_index_or_equal_columns() -> None:
         load_records(pandas.concat([frame, frame[["answer"]]], axis=1))
     with pytest.raises(TableError, match="has no rows"):
         load_records(frame.head(0))
-
-
-@pytest.mark.parametrize("name", ["n", "difficulty", "num_hops", "user_age", "priority"])
-def test_numbers_that_say_nothing_of_an_answer_are_no_grades(name: str) -> None:
-    row = {"contexts": ["Ann."], "answer": "Ann", "faithfulness": 1}
-    rows = [row | {"question": f"Who {number}?", name: number} for number in (1, 2)]
-    outcomes = load_records(rows).outcomes
-    assert outcomes is not None and set(outcomes.frame["aspect"]) == {"faithfulness"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +9,9 @@ import pytest
 
 from ragworth import Contexts
 from ragworth.errors import FormatError, InputError
-from ragworth.formats import FORMATS, USES, load, read_contexts, read_ratings, resolve, write
+from ragworth.formats import FORMATS, load, read_contexts, read_ratings, resolve, write
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.registry import Registry
-
-Save = Callable[[str, str | bytes], Path]
 
 
 @pytest.mark.parametrize(
@@ -43,23 +40,6 @@ Save = Callable[[str, str | bytes], Path]
 def test_specs(spec: str | Path, name: str, path: str) -> None:
     chosen, rest = resolve(spec, "contexts")
     assert (chosen.name, rest) == (name, path)
-
-
-def test_a_folder_is_beirs_where_that_makes_sense(tmp_path: Path) -> None:
-    assert resolve(tmp_path, "judgments")[0].name == "beir"
-    assert resolve(tmp_path, "load")[0].name == "beir"
-    assert resolve(tmp_path, "contexts")[0].name == "trec"
-
-
-def test_every_format_keeps_its_contract() -> None:
-    for name in FORMATS.names():
-        chosen = FORMATS.get(name)
-        assert chosen.name == name
-        assert chosen.title
-        able = [what for what in USES if chosen.can(what)]
-        assert able
-        assert all(callable(chosen.do(what)) for what in able)
-        assert all(ending.startswith(".") for ending in chosen.endings)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +81,6 @@ def test_a_format_nobody_registered_is_a_path(tmp_path: Path, monkeypatch: pytes
         read_contexts("jason:other")
 
 
-def test_content_counts_more_than_the_compression_in_the_name(save: Save) -> None:
-    plain = save("run.csv.gz", "query,passage,score\nq,d,1\n")
-    assert len(read_contexts(plain)) == 1
-    packed = save("run.csv", gzip.compress(b"query,passage,score\nq,d,1\n"))
-    assert len(read_contexts(packed)) == 1
-
-
 def reader(path: str, *, skip_bad_lines: bool = False) -> LoadedCollection:
     raise AssertionError("not called")
 
@@ -135,13 +108,6 @@ def test_registry_says_what_was_meant() -> None:
     with pytest.raises(InputError) as caught:
         FORMATS.get("§§§§")
     assert caught.value.remedy == ""
-
-
-def test_formats_are_imported_when_asked_for() -> None:
-    registry: Registry[Format] = Registry("format", "ragworth.none", {"broken": "ragworth.absent:FORMAT"})
-    assert registry.names() == ["broken"]
-    with pytest.raises(ImportError):
-        registry.get("broken")
 
 
 def test_an_unknown_prefix_names_the_known_ones() -> None:

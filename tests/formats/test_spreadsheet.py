@@ -69,10 +69,6 @@ def test_the_option_of_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, command).stdout == plain.stdout
 
 
-def test_carriage_returns_are_quoted() -> None:
-    assert rows(write_csv(pl.DataFrame({"a": ["x\ry"], "b": ["z"]}))) == [["a", "b"], ["x\ry", "z"]]
-
-
 def test_a_setting_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SAFE_CSV_VARIABLE, "perhaps")
     with pytest.raises(InputError, match=SAFE_CSV_VARIABLE):

@@ -87,11 +87,6 @@ def test_tables(kind: CollectionPart, ending: str, tmp_path: Path) -> None:
         assert getattr(found, other).height == 0
 
 
-def test_the_usual_names_of_ids_are_understood_in_tables(save: Save) -> None:
-    assert read(save("q.csv", "qid,text\nq1,Who?\n"), "queries").queries.rows() == [("q1", "Who?")]
-    assert read(save("p.tsv", "docno\ttext\nd1\tx\n"), "passages").passages.rows() == [("d1", "x")]
-
-
 BAD: list[tuple[CollectionPart, Any, str]] = [
     ("queries", {"_id": "q1"}, "text"),
     ("queries", {"text": "x"}, "_id"),
@@ -131,12 +126,6 @@ def test_a_file_without_rows_is_an_error(kind: CollectionPart, name: str, conten
     with pytest.raises(FormatError, match=r"x\.") as caught:
         read(save(name, content), kind)
     assert caught.value.expected
-
-
-def test_a_parquet_file_without_rows_is_an_error(tmp_path: Path) -> None:
-    TABLES["queries"].clear().write_parquet(tmp_path / "x.parquet")
-    with pytest.raises(RagworthError, match=r"x\.parquet"):
-        read(tmp_path / "x.parquet", "queries")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,13 +176,6 @@ def test_tsv_lines_that_are_not_right(content: str | bytes, words: str, save: Sa
     assert words in str(caught.value) and "bad.tsv" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["queries", "passages"])
-def test_an_id_that_is_there_twice_in_jsonl(kind: CollectionPart, save: Save) -> None:
-    with pytest.raises(RagworthError, match="twice") as caught:
-        read(save("bad.jsonl", lines({"_id": "x", "text": "a"}, {"_id": "x", "text": "b"})), kind)
-    assert "bad.jsonl" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "items",
     [
@@ -220,9 +202,3 @@ def test_names_of_columns_are_no_text(tmp_path: Path, header: str) -> None:
         assert "column" in str(error)
     else:
         assert found["query"].to_list() == ["q1"]
-
-
-def test_a_first_text_that_is_a_usual_name_is_a_text(tmp_path: Path) -> None:
-    path = tmp_path / "queries.tsv"
-    path.write_text("101\trun\n102\twalk\n", encoding="utf-8")
-    assert read(path, "queries").queries["query"].to_list() == ["101", "102"]

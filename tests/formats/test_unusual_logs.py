@@ -44,12 +44,6 @@ def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save)
     assert passages.rows() == [("d1", "Ann built it.")]
 
 
-def test_a_key_of_a_passage_counts_before_other_spellings_of_it(save: Save) -> None:
-    hit = {"Content": "Ann", "content": "Ann built it.", "ID": "d2", "id": "d1"}
-    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": [hit]}))).collection.passages
-    assert passages.rows() == [("d1", "Ann built it.")]
-
-
 def test_passages_by_id(save: Save) -> None:
     shown = {"d2": {"text": "Ann built it.", "score": 0.2}, "d1": {"id": "own", "text": "It burnt down."}}
     loaded = load(save("log.jsonl", as_lines({**MILL, "contexts": shown})))
@@ -101,22 +95,6 @@ def test_a_text_under_an_unknown_name_is_noted(save: Save) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "passage", "answer"),
-    [
-        ({"source_docs": ["handbook.pdf"], "context": "Ann built it.", "response": "Ann"}, "Ann built it.", "Ann"),
-        ({"context": "Ann built it.", "answer": "Ann", "model_output": "{}"}, "Ann built it.", "Ann"),
-        ({"contexts": ["Ann built it."], "answer": "Ann", "final_answer": "Bob"}, "Ann built it.", "Ann"),
-    ],
-)
-def test_usual_names_count_before_those_of_two_words(
-    more: dict[str, Any], passage: str, answer: str, save: Save
-) -> None:
-    log = load(save("log.jsonl", as_lines({"question": "Who built the mill?", "expected": "Ann"} | more)))
-    assert log.collection.passages["text"].to_list() == [passage]
-    assert log.answers is not None and log.answers.frame["text"].to_list() == [answer]
-
-
-@pytest.mark.parametrize(
     "record",
     [
         {"query": {"text": "Who?", "lang": "en"}, "response": {"text": "Ann", "lang": "de"}},
@@ -132,22 +110,6 @@ def test_examples_beside_other_lists_are_not_the_log(save: Save) -> None:
     shots = [{"question": "Where?", "response": "Bob", "expected": "Bob"}]
     with pytest.raises(FormatError, match="no known format"):
         load(save("log.json", json.dumps({"inputs": ["Who?"], "outputs": ["Ann"], "few_shot": shots})))
-
-
-@pytest.mark.parametrize(
-    ("accepted", "texts"),
-    [
-        ({"text": [], "answer_start": []}, []),
-        ({"text": "", "aliases": ["Ann", "Ann"]}, ["Ann"]),
-        ({"text": "Ann", "aliases": ["Annie"]}, ["Ann", "Annie"]),
-    ],
-)
-def test_accepted_answers_in_objects(accepted: dict[str, Any], texts: list[str], save: Save) -> None:
-    rows: list[dict[str, Any]] = [MILL, {"question": "When?", "response": "1820", "expected": accepted}]
-    answers = load(save("log.jsonl", as_lines(*rows))).collection.answers
-    assert answers["text"].to_list()[1:] == texts
-    with pytest.raises(FormatError, match="line 2"):
-        load(save("log.jsonl", as_lines(MILL, {**rows[1], "expected": {"value": "Ann", "aliases": [{"name": "x"}]}})))
 
 
 def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
@@ -282,46 +244,12 @@ def test_labels_that_may_be_classes_are_no_grades_unless_mapped(save: Save) -> N
     assert mapped is not None and mapped.frame["value"].to_list() == [0, 1, 2, 3]
 
 
-def test_class_names_among_which_is_a_grade_word(save: Save) -> None:
-    names = ["billing", "shipping", "right"]
-    log = load(save("log.jsonl", as_lines(*(MILL | {"question": f"Who {name}?", "label": name} for name in names))))
-    assert log.outcomes is None
-
-
-def test_repeats_and_systems_under_other_names(save: Save) -> None:
-    with pytest.raises(FormatError, match="if 'trial' numbers the repeats"):
-        load(save("log.jsonl", as_lines(MILL | {"trial": 1}, MILL | {"trial": 1, "response": "Bob"})))
-    answers = load(save("log.jsonl", as_lines(MILL | {"system": "GPT-4 "}, MILL | {"system": "gpt-4"}))).answers
-    assert answers is not None and answers.frame["system"].to_list() == ["GPT-4", "gpt-4"]
-
-
 def test_scores_that_may_be_distances_and_unknown_json(save: Save) -> None:
     rows = "".join(f"q{i},d{j},0.{j}\n" for i in range(3) for j in range(1, 4))
     assert "as if these were distances" in read_contexts(save("run.csv", f"query,passage,score\n{rows}")).notes[0]
     for read in (read_contexts, read_judgments):
         with pytest.raises(FormatError, match=r'expected: {"q1": {"d7": 14.25'):
             read(save("run.json", '{"q1": "d1", "q2": "d2"}'))
-
-
-def test_versions_and_sessions_are_no_outcomes(save: Save) -> None:
-    rows = [
-        {
-            "question": f"Who {n}?",
-            "contexts": ["a"],
-            "answer": "Ann",
-            "version": str(n),
-            "session": n,
-            "faithfulness": n,
-        }
-        for n in range(3)
-    ]
-    outcomes = load(save("log.jsonl", as_lines(*rows))).outcomes
-    assert outcomes is not None and outcomes.distinct("aspect") == ["faithfulness"]
-
-
-def test_passages_joined_in_one_text_are_noted(save: Save) -> None:
-    contexts = load(save("log.jsonl", as_lines(MILL | {"context": "Ann built it.\n\n---\n\nBob did not."}))).contexts
-    assert contexts is not None and "write them as a list" in contexts.notes[0]
 
 
 def test_ids_that_number_records_do_not_part_the_systems(save: Save) -> None:
@@ -454,12 +382,6 @@ def test_the_answer_to_messages_may_be_a_field_of_its_own(name: str, save: Save)
     asked = {"messages": [{"role": "user", "content": "Who built the mill?"}], "expected": "Ann", name: "Ann"}
     answers = load(save("log.jsonl", as_lines(asked))).answers
     assert answers is not None and answers.frame["text"].to_list() == ["Ann"]
-
-
-def test_a_pipeline_names_the_system_before_a_run(save: Save) -> None:
-    rows = [{**MILL, "run_id": f"r{pipeline}", "pipeline": pipeline} for pipeline in "ab"]
-    answers = load(save("log.jsonl", as_lines(*rows))).answers
-    assert answers is not None and answers.frame["system"].to_list() == ["a", "b"]
 
 
 @pytest.mark.parametrize("cells", [("80%", "80"), ("4/5", "4"), ("correct", "5")])

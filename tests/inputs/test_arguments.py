@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.errors import FormatError, TableError
+from ragworth.errors import TableError
 from ragworth.formats.contract import LoadedCollection
 from ragworth.inputs import arguments
 
@@ -28,12 +28,6 @@ def folder(tmp_path: Path) -> Path:
 def test_a_path_is_read(folder: Path) -> None:
     found = ragworth.score(str(folder / "bm25.run"), folder / "qrels.txt", "RR")
     assert found.frame.select("system", "value").rows() == [("bm25", 0.5)]
-
-
-def test_several_paths_are_several_systems(folder: Path) -> None:
-    runs = [folder / "bm25.run", ragworth.read_contexts(folder / "dense.run")]
-    found = ragworth.score(runs, {"q1": {"d2": 1}}, "RR")
-    assert found.frame.select("system", "value").rows() == [("bm25", 0.5), ("dense", 1.0)]
 
 
 def test_data_frames_and_dicts_still_do(folder: Path) -> None:
@@ -68,11 +62,6 @@ def test_results_of_load_say_which_part_to_give() -> None:
 def test_judgments_of_a_wrong_type(folder: Path) -> None:
     with pytest.raises(TableError, match=r"judgments has the type Contexts(.|\n)*ragworth.read_judgments\(PATH\)"):
         ragworth.score(folder / "bm25.run", ragworth.Contexts({"q1": {"d1": 1.0}}))
-
-
-def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no such file"):
-        ragworth.score(tmp_path / "nowhere.run", {"q1": {"d1": 1}})
 
 
 def test_runs_of_several_systems_in_one_dict() -> None:

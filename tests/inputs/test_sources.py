@@ -61,14 +61,6 @@ def test_results_are_no_data(tmp_path: Path) -> None:
     assert "ragworth report" in caught.value.remedy
 
 
-def test_a_table_in_another_encoding(tmp_path: Path) -> None:
-    path = tmp_path / "latin.csv"
-    path.write_bytes("question,response,reference\nWer? é,Ann,Ann\n".encode("cp1252"))
-    with pytest.raises(FormatError, match=r"latin.csv, line 2: not UTF-8 text") as caught:
-        open_source([path])
-    assert "UTF-8" in caught.value.remedy
-
-
 def test_a_json_list_of_unknown_records_is_to_be_mapped(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps([{"Frage": "Wer?", "Antwort": "Ann", "Gold": "Ann"}] * 2))
@@ -108,14 +100,6 @@ def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> N
     assert contexts is not None and contexts.frame["score"].to_list() == [0.5]
 
 
-def test_texts_without_a_header_are_known_by_the_name_of_their_file(tmp_path: Path, unasked: str) -> None:
-    (tmp_path / "queries.tsv").write_text("q1\tWho built the mill?\nq2\tWho built the dam?\n")
-    (tmp_path / "collection.tsv").write_text("d1\tAnn built the mill.\nd2\tBob built the dam.\n")
-    (tmp_path / "bm25.run").write_text("q1 Q0 d1 1 2.0 x\nq2 Q0 d2 1 2.0 x\n")
-    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
-    assert "collection: 2 queries, 2 passages, 2 relevance labels" in check(tmp_path, "-M", unasked)
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -137,22 +121,6 @@ def test_only_whole_words_in_the_name_of_a_file_say_what_its_texts_are(name: str
     else:
         with pytest.raises(UnknownKindError):
             guess_kinds(head)
-
-
-def test_questions_of_three_words_with_a_number_are_no_labels(tmp_path: Path) -> None:
-    (tmp_path / "queries.tsv").write_text("q1\tWho built 3\nq2\tWho built 4\n")
-    head = read_head(CandidateFile(tmp_path / "queries.tsv", "queries.tsv"), tmp_path)
-    assert head is not None and [guess.kind for guess in guess_kinds(head)] == ["queries"]
-
-
-def test_a_frame_without_rows_is_said_to_be_empty() -> None:
-    with pytest.raises(InputError, match="this DataFrame has no rows"):
-        ragworth.evaluate(pl.DataFrame({"question": [], "answer": []}))
-
-
-def test_an_empty_list_is_said_to_be_empty() -> None:
-    with pytest.raises(InputError, match="the list is empty"):
-        ragworth.evaluate([])
 
 
 def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:
