@@ -75,6 +75,8 @@ def main() -> int:
         if not (path := ROOT / name).exists() or path.read_text(encoding="utf-8") != text
         if given.check or path.write_text(text, encoding="utf-8")
     ]
+    if "README.md" in given.pages and not given.check:
+        screenshot(WORK / "demo" / "results" / "report.html", ROOT / "docs" / "images" / "report.png")
     for name in outdated:
         print(f"{name}: {'out of date' if given.check else 'written'}")
     return int(given.check and bool(outdated))
@@ -219,7 +221,6 @@ def readme() -> Iterator[tuple[str, str]]:
     ignored = shutil.ignore_patterns("results", ".*", "calls*")
     folder = Path(shutil.copytree(DEMO, WORK / "demo", ignore=ignored, dirs_exist_ok=True))
     demo = Evaluated(folder)
-    screenshot(folder / "results" / "report.html", ROOT / "docs" / "images" / "report.png")
     yield replaced("README.md", {**collection(), **demonstration(demo), **alignment(folder), "source": source()})
 
 
@@ -265,11 +266,10 @@ def alignment(folder: Path) -> dict[str, str]:
     rows = {row["metric"].partition("@")[0]: row for row in study["tables"]["alignment"]}
     others = [rows[name]["correlation"] for name in ("P", "R", "nDCG(ideal=retrieved)", "RR")]
     distraction = rows["Distraction"]
-    low, high = (distraction[f"correlation {end}"] for end in ("low", "high"))
     texts = {
         "sentence": study["sentences"][0],
         "others": f"{min(others):.2f} to {max(others):.2f}",
-        "distraction": f"{distraction['correlation']:.2f} [{low:.2f}, {high:.2f}]",
+        "distraction": f"{distraction['correlation']:.2f} [{distraction['low']:.2f}, {distraction['high']:.2f}]",
         "constant": str(distraction["left out"]),
     }
     return {f"alignment.{name}": text.replace("-", "−") if name == "others" else text for name, text in texts.items()}
