@@ -62,7 +62,7 @@ class ServerConsent:
         hosts[self._file] = sorted({*hosts.get(self._file, []), *self._new})
         path = settings_folder() / CONSENT_FILE
         text = json.dumps(hosts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-        write_output(path, text.encode("utf-8", "surrogateescape"), durable=True)
+        write_output(path, text.encode("utf-8", "surrogateescape"))
         self._new = set()
 
 

@@ -30,16 +30,13 @@ class PartFile(NamedTuple):
 
 
 @contextmanager
-def open_output(
-    path: Path, *, private: bool = True, durable: bool = False, inside: Path | None = None
-) -> Iterator[PartFile]:
+def open_output(path: Path, *, private: bool = True, inside: Path | None = None) -> Iterator[PartFile]:
     """Open a new file beside ``path`` that gets its name when the block ends without an error.
 
     Parameters
     ----------
     private: for the owner only. The mode of the file to be replaced is a limit: it is copied, and a private file gets
         no permission that the old one lacked. A device or a pipe is no private file: it is written to, not replaced.
-    durable: sync it to disk, so that it survives a power cut.
     inside: the folder that ragworth writes to. A link in it that leads outside is an error.
     """
     part = None
@@ -52,13 +49,7 @@ def open_output(
         part = _open_part(path, private=private)
         with part.stream as stream:
             yield part
-            if durable:
-                stream.flush()
-                os.fsync(stream.fileno())
-        if durable:
-            rename_durably(part.path, path)
-        else:
-            part.path.replace(path)
+        part.path.replace(path)
     except (OSError, ValueError) as error:
         if isinstance(error, ValueError) and "null byte" not in str(error):
             raise
@@ -70,12 +61,12 @@ def open_output(
                 part.path.unlink(missing_ok=True)
 
 
-def write_output(path: Path, data: bytes, *, durable: bool = False, inside: Path | None = None) -> None:
+def write_output(path: Path, data: bytes, *, inside: Path | None = None) -> None:
     """Write a private file, in a folder that is made if it is missing."""
     _check_inside(path, inside)
     with suppress(OSError):  # opening the file raises the error that names it
         private_folder(path.parent)
-    with open_output(path, durable=durable, inside=inside) as part:
+    with open_output(path, inside=inside) as part:
         part.stream.write(data)
 
 
@@ -113,14 +104,3 @@ def _copy_mode(stream: IO[bytes], old: Path, *, private: bool) -> None:
         if stat.S_ISREG(old_mode):
             own_mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
             os.fchmod(stream.fileno(), own_mode & old_mode if private else stat.S_IMODE(old_mode))
-
-
-def rename_durably(part: Path, path: Path) -> None:
-    """Give a synced file its name, and sync the folder where the system can do that."""
-    part.replace(path)
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

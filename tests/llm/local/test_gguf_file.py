@@ -155,3 +155,10 @@ def test_loading_what_is_built_needs_neither_torch_nor_onnx(cache: Path, file: P
     )
     found = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
     assert found.stdout == "[]"
+
+
+def test_a_cache_that_cannot_be_written_to_is_an_error(file: Path, cache: Path) -> None:
+    cache.write_text("a file where a folder should be")
+    with pytest.raises(ModelError, match="the model can't be saved") as error:
+        onnx_model.load(file)
+    assert "RAGWORTH_CACHE" in error.value.remedy

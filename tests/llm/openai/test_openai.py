@@ -297,3 +297,15 @@ def test_a_withheld_label_has_no_probability(opened: Opened) -> None:
         edited(lambda value: value | {"choices": [one | {"finish_reason": "SAFETY"} for one in value["choices"]]})
     )
     assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0])[::2] == ("refused", False)
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "▁", "Ġ"])
+def test_labels_after_a_blank(opened: Opened, blank: str) -> None:
+    model, server = opened()
+    assert model.card
+    top = [{"token": f"{blank}{label}", "logprob": math.log(p)} for label, p in (("No", 0.7), ("Yes", 0.2))]
+    step = {"token": top[0]["token"], "logprob": math.log(0.7), "top_logprobs": top}
+    choice = {"message": {"content": " No"}, "finish_reason": "length", "logprobs": {"content": [step]}}
+    server.script(edited(lambda value: value | {"choices": [choice]}))
+    found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]
+    assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))

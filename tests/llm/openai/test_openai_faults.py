@@ -214,3 +214,11 @@ def test_replies_that_cannot_be_used_are_counted(server: Endpoint) -> None:
     refused = ask(server, status(400))
     assert isinstance(refused, Failure)
     assert refused.usage[:2] == (0, 0)
+
+
+def test_the_queue_is_not_held_against_a_request(server: Endpoint) -> None:
+    server.behaviour = lambda seen: slow(0.1)
+    model = probed(server, concurrency=1, deadline=1.0)
+    found = model.generate([ASK] * 15)  # 1.5 s altogether
+    model.close()
+    assert all(isinstance(one, Generated) for one in found)

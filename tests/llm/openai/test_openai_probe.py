@@ -128,3 +128,25 @@ def test_many_threads_probe_once() -> None:
         assert sum(one.path == "/v1/models" for one in server.seen) == 1
         assert all(isinstance(one, Generated) for one in found)
         assert len(found) == 8
+
+
+TOO_FEW = "Could not finish the message because max_tokens or model output limit was reached."
+
+
+def odd(value: Any) -> Any:
+    """Log-probabilities in a form that nobody knows."""
+    return value | {"choices": [one | {"logprobs": [{"tok": "Yes"}]} for one in value["choices"]]}
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        lambda seen: status(500) if seen.body.get("logprobs") else GOOD,
+        lambda seen: edited(odd) if seen.body.get("logprobs") else GOOD,
+        lambda seen: status(400, TOO_FEW) if seen.body["max_tokens"] == 1 else GOOD,
+    ],
+    ids=["fails on log-probabilities", "unknown log-probabilities", "needs more than a token"],
+)
+def test_a_server_that_only_generates(behaviour: Any) -> None:
+    with Endpoint(behaviour) as server:
+        assert card_of(server).abilities == {"generate", "schema"}

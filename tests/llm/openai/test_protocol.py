@@ -287,3 +287,10 @@ def test_distributions_that_are_only_rounded(value: Any) -> None:
 
 def test_half_a_character_is_replaced() -> None:
     assert read_choices(chat(message={"content": "a\ud800é\U0001f600"}))[0].text == "a\ufffdé\U0001f600"
+
+
+def test_a_table_that_lost_tokens_is_not_shown_at_all() -> None:
+    old = {"tokens": ["a"], "token_logprobs": [-1], "top_logprobs": [{"a": -1, "\ufffd": -2}]}
+    steps = read_choices({"choices": [{"text": "Hi", "logprobs": old}]})[0].steps
+    assert steps is not None
+    assert steps[0].top == ()

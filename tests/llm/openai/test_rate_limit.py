@@ -154,3 +154,12 @@ def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
 )
 def test_retry_after_as_number_and_as_date(header: str | None, seconds: float | None) -> None:
     assert parse_retry_after(header, datetime(2015, 10, 21, 7, 28, tzinfo=UTC)) == seconds
+
+
+def test_a_pause_holds_for_everybody() -> None:
+    async def work() -> list[float]:
+        gate = RateLimiter(RateLimits(concurrency=2))
+        gate.pause(7)
+        return await visits(gate, 3)
+
+    assert run(work()) == pytest.approx([7, 7, 8], abs=0.1)

@@ -212,4 +212,4 @@ def read_key(folder: Path) -> str:
 
 
 def keep_key(folder: Path, key: str) -> None:
-    write_output(key_file(folder), key.encode(), durable=True)
+    write_output(key_file(folder), key.encode())

@@ -6,13 +6,11 @@ files have changed, or it was built from something else, it is built again.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
-import shutil
 import tempfile
 import zlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,7 +51,6 @@ class OnnxMetadata:
     """Tokens that end a turn."""
     signed: bool
     """Whether weights are stored with a sign (see `onnx_session.has_exact_int8`); results are the same."""
-    notes: tuple[str, ...] = ()
 
 
 class OpenedOnnxModel(NamedTuple):
@@ -80,7 +77,13 @@ def load(path: Path, *, threads: int | None = None, adapter: Adapter | PeftAdapt
     folder = cache_folder() / "models" / name
     facts = _find_built(folder, revision)
     if facts is None:
-        folder, facts = _build_or_fall_back(path, folder, revision, adapter)
+        try:
+            facts = _build(path, folder, revision, adapter)
+        except OSError as error:
+            raise ModelError(
+                f"the model can't be saved: {folder.parent} can't be written to ({error.strerror or error})",
+                remedy="set RAGWORTH_CACHE to a writable folder with 200 MB of space",
+            ) from error
 
     from tokenizers import Tokenizer
 
@@ -105,26 +108,6 @@ def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
         return None
     same = whole and facts.revision == revision
     return facts if same and (not facts.signed or has_exact_int8(folder / PROBE)) else None
-
-
-def _build_or_fall_back(
-    path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None
-) -> tuple[Path, OnnxMetadata]:
-    """Build a model in the cache folder, or for this process only if that can't be written to."""
-    try:
-        return folder, _build(path, folder, revision, adapter)
-    except OSError as error:
-        why = f"{folder.parent} can't be written to ({error.strerror or error})"
-    try:
-        elsewhere = Path(tempfile.mkdtemp(prefix="ragworth-"))
-        atexit.register(shutil.rmtree, elsewhere, ignore_errors=True)
-        facts = _build(path, elsewhere / folder.name, revision, adapter)
-    except OSError as error:
-        raise ModelError(
-            f"the model can't be saved: {why}, and neither can {tempfile.gettempdir()} ({error.strerror or error})",
-            remedy="set RAGWORTH_CACHE to a writable folder with 200 MB of space",
-        ) from error
-    return elsewhere / folder.name, replace(facts, notes=(f"built for this process only: {why}",))
 
 
 def _build(path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None) -> OnnxMetadata:

@@ -107,7 +107,8 @@ class TorchRuntime:
 
     def decode(self, rows: Sequence[list[int]], prefix: SharedPrefix | None = None) -> TorchDecoding:
         """Read the rows and keep their keys and values for extension."""
-        return TorchDecoding(self, rows, prefix, padded_in_front=_has_windows(self._model))
+        state: TorchDecoding = TorchDecoding(self, rows, prefix, padded_in_front=_has_windows(self._model))
+        return state
 
     @property
     def chunk(self) -> int:
