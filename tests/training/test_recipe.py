@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from training.reader.sources import Question, Seen, Unanswered, musique, nomirac
 from training.reader.texts import holds
 from training.reader.wider import Wider
 
-import ragworth
 from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from tests.training.samples import FERRY, MILLS, RIVERS, TOWNS, as_nq, mill_of, write
 
@@ -65,17 +63,6 @@ def test_where_it_is_to_answer_the_answer_is_there(examples: list[Example]) -> N
         assert any(holds([example.answer], text) for text in passages(example)), example
         if example.kind != "other answer":
             assert example.answer in mill_of(example.values["query"]).answers
-
-
-def test_questions_stand_before_and_after_passages_and_after_them_alone(examples: list[Example]) -> None:
-    single = Counter(example.prompt for example in examples if "passage" in example.values)
-    assert set(single) == {"abstention", "abstention-swapped"}
-    assert 0.1 < single["abstention-swapped"] / single.total() < 0.2
-    for example in examples[:50]:
-        text = ragworth.prompt(example.prompt, "plain").render(example.values).messages[-1].content
-        shown, query = passages(example)[0], example.values["query"]
-        assert text.index(shown) < text.rindex(query)
-        assert (text.index(query) < text.index(shown)) == (example.prompt != "abstention-swapped")
 
 
 def test_no_title_is_on_both_sides() -> None:
