@@ -14,8 +14,7 @@ from ragworth.conversations import FEWEST_CONVERSATIONS, cluster_labels
 from ragworth.errors import InputError
 from ragworth.stats.bootstrap import MeanIntervals, column_intervals
 from ragworth.stats.clustered import cluster_index, count_clusters
-from ragworth.stats.large_samples import LARGE
-from ragworth.stats.range_intervals import FEWEST, Bounds
+from ragworth.stats.range_intervals import FEWEST, LARGE, Bounds
 
 MIN_RESAMPLES = 100
 """Minimum number of resamples for a meaningful interval."""

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
-from ragworth.stats.large_samples import LARGE, bootstrap_quantiles
-from ragworth.stats.range_intervals import Bounds, direct_interval, possible_means
+from ragworth.stats.range_intervals import LARGE, Bounds, direct_interval, possible_means
 from ragworth.stats.resampling import ConfidenceInterval
-from ragworth.stats.student import expanded_tail
+from ragworth.stats.student import expanded_tail, normal_quantile
 from ragworth.threads import map_threads
 
 Floats = npt.NDArray[np.float64]
@@ -120,7 +119,7 @@ def column_intervals(
         else:  # a column with few of many rows is resampled without the others
             tail = expanded_tail(len(seen), level)
             if len(seen) > LARGE:
-                limits = np.array(bootstrap_quantiles(seen, tail, resamples, seed))
+                limits = normal_limits(seen, tail)
             else:
                 limits = _quantiles(bootstrap_means(seen[:, None], resamples, seed), tail)[:, 0]
             ends[column] = np.clip(limits, seen.min(), seen.max())
@@ -135,6 +134,22 @@ def column_intervals(
             least, most = np.nanmin(chosen[:, same], axis=0), np.nanmax(chosen[:, same], axis=0)
             ends[block[same]] = np.clip(limits, least, most).T
     return MeanIntervals(ends[:, 0], ends[:, 1])
+
+
+def normal_limits(sample: Floats, tail: float) -> Floats:
+    """Lower and upper ``tail`` quantiles of the bootstrap distribution of a large sample's mean, in the limit.
+
+    The first terms of its Cornish–Fisher expansion, z + γ(z² − 1)/6 standard errors from the mean, where γ is the
+    skewness of the resampled mean.
+    """
+    n, mean = len(sample), float(sample.mean())
+    deviations = sample - mean
+    square = float(deviations @ deviations) / n
+    if square == 0:
+        return np.array([mean, mean])
+    skewness = float(deviations**2 @ deviations) / n / square**1.5 / np.sqrt(n)
+    z = normal_quantile(tail)
+    return mean + np.sqrt(square / n) * (np.array([z, -z]) + skewness * (z * z - 1) / 6)
 
 
 def _known(column: Floats) -> Floats:

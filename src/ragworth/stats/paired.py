@@ -24,11 +24,10 @@ from ragworth.stats.clustered import (
     too_few_clusters,
 )
 from ragworth.stats.estimate import Estimate, Resampling
-from ragworth.stats.large_samples import LARGE, is_dominated, resampled_moments, sign_flip_p
 from ragworth.stats.power import detectable_difference
-from ragworth.stats.range_intervals import TOO_FEW, Bounds, difference_bounds, is_constant, range_p
+from ragworth.stats.range_intervals import LARGE, MAX_VALUES, TOO_FEW, Bounds, difference_bounds, is_constant, range_p
 from ragworth.stats.resampling import ConfidenceInterval
-from ragworth.stats.student import student_quantile
+from ragworth.stats.student import normal_cdf, student_quantile
 
 Floats = npt.NDArray[np.float64]
 K = TypeVar("K")
@@ -69,7 +68,7 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
         signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float((np.abs(signs @ moved) >= observed).mean())
     if n > LARGE:
-        return sign_flip_p(moved, resamples, seed)
+        return max(2 * normal_cdf(-observed / float(np.sqrt(moved @ moved))), 1 / (resamples + 1))
     if resamples > ENOUGH_RESAMPLES and 2 * np.exp(-(observed**2) / 2 / (moved**2).sum()) < 1 / (resamples + 1):
         return 1 / (resamples + 1)
     rng = np.random.default_rng(seed)
@@ -180,9 +179,10 @@ def bootstrap_tests(
             found[place] = randomisation_test(known, resamples=resamples, seed=seed)
             continue
         if len(differences) > LARGE:
-            few = len(known) <= LARGE  # a column with few of many rows is resampled without the others
-            test = bootstrap_test if few else _large_bootstrap
-            found[place] = test(known, resamples=resamples, seed=seed)
+            # A column with few of many rows is resampled without the others; the limit of many is Student's test.
+            few = len(known) <= LARGE
+            p = bootstrap_test(known, resamples=resamples, seed=seed) if few else t_test(known)
+            found[place] = max(p, 1 / (resamples + 1))
             continue
         varied.append(place)
         centred.append(column - known.mean())
@@ -192,15 +192,6 @@ def bootstrap_tests(
         for place, mean, square in zip(varied[low : low + COLUMNS], *np.split(both.T, 2), strict=True):
             found[place] = _tail_share(differences[:, place], mean, square, resamples)
     return found
-
-
-def _large_bootstrap(known: Floats, *, resamples: int, seed: int) -> float:
-    """Bootstrap test of many differences: its limit, Student's test, unless a few of them dominate."""
-    centred = known - known.mean()
-    if not is_dominated(centred):
-        return max(t_test(known), 1 / (resamples + 1))
-    mean, square = resampled_moments(centred, resamples, seed).T
-    return _tail_share(known, mean, square, resamples)
 
 
 def _tail_share(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:
@@ -226,7 +217,7 @@ def bounded_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0,
     known = differences[~np.isnan(differences)]
     if len(known) < 2 or not known.any():
         return 1.0
-    if len(known) > LARGE and not is_dominated(known - known.mean()):
+    if len(known) > LARGE and len(np.unique(known)) > MAX_VALUES:
         return bootstrap_test(known, resamples=resamples, seed=seed)
     return range_p(known, bounds, resamples, seed)
 

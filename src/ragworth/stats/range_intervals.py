@@ -11,13 +11,18 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.large_samples import CHUNK, LARGE, MAX_VALUES
 from ragworth.stats.student import normal_quantile
 
 Floats = npt.NDArray[np.float64]
 Bounds = tuple[float, float]
 """Lowest and highest possible value of an observation; may be infinite."""
 
+LARGE = 10_000
+"""Observations above which means and tests use the limit of resampling."""
+MAX_VALUES = 256
+"""Distinct values of a large sample up to which they get random weights."""
+CHUNK = 1 << 21
+"""Maximum random numbers in memory."""
 FEW = 10
 """A mean isn't resampled if fewer values than this differ from the most common one."""
 FEWEST = 5
