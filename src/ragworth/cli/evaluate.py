@@ -27,11 +27,6 @@ TABLE_COLUMNS = ("system", "group", "misleading")
 @click.command("evaluate", short_help="Evaluate a workspace or files, and write the report.")
 @input_options
 @click.option("--until", type=STAGES, help="Stop after this stage.")
-@click.option(
-    "--page-queries",
-    type=click.IntRange(1),
-    help="Maximum queries that the report lists one by one.  [default: 20,000 / systems, 1,000 to 5,000]",
-)
 @click.option("--dry-run", is_flag=True, help="Print the calls, tokens and cost it would take, without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option(

@@ -13,13 +13,8 @@ from ragworth.errors import InputError
 @click.command("report", short_help="Write the report of a results folder again.")
 @click.argument("results", default="results", type=click.Path())
 @click.option("-m", "--metric", "metrics", multiple=True, help="Metrics to show, the main one first.  [default: all]")
-@click.option(
-    "--page-queries",
-    type=click.IntRange(1),
-    help="Maximum queries to list one by one.  [default: 20,000 / systems, 1,000 to 5,000]",
-)
 @click.option("--open", "show", is_flag=True, help="Open the report in a browser.")
-def command(results: str, metrics: tuple[str, ...], page_queries: int | None, show: bool) -> None:
+def command(results: str, metrics: tuple[str, ...], show: bool) -> None:
     """Write report.html, report.md and the figures of RESULTS again, from its tables. No model is asked.
 
     RESULTS is a results folder of ragworth evaluate, or a workspace that has one.
@@ -32,7 +27,7 @@ def command(results: str, metrics: tuple[str, ...], page_queries: int | None, sh
     from ragworth.report.render import printable
 
     folder = find_results(Path(results))
-    written = write_report(folder, metrics=list(metrics) or None, page_queries=page_queries)
+    written = write_report(folder, metrics=list(metrics) or None)
     click.echo(f"Report: {printable(str(written))}")
     if show:
         show_report(written)

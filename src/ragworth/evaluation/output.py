@@ -34,8 +34,8 @@ class WrittenOutput(NamedTuple):
     page: page.Page | None = None
 
 
-def write_output(state: EvaluationState, page_queries: int | None = None) -> WrittenOutput:
-    """Write the tables, then the report, which lists at most ``page_queries`` queries."""
+def write_output(state: EvaluationState) -> WrittenOutput:
+    """Write the tables, then the report."""
     space, scores = state.space, state.scores
     assert scores is not None
     every = list(map(_try_parse, _metric_names(scores)))
@@ -55,7 +55,7 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
         state.estimates,
     )
     folder = space.path(space.results)
-    options = _page_options(results, _metric_names(scores) if space.metrics else None, page_queries)
+    options = _page_options(results, _metric_names(scores) if space.metrics else None)
     results_record(folder).refuse_foreign(EXTRA_FILES)
     results.write(folder)
     every_score = to_scores(results)
@@ -68,22 +68,22 @@ def write_output(state: EvaluationState, page_queries: int | None = None) -> Wri
     return WrittenOutput(results, folder, folder / REPORT, page.write(results, folder / REPORT, **options))
 
 
-def write_report(folder: Path, *, metrics: Sequence[str] | None = None, page_queries: int | None = None) -> Path:
+def write_report(folder: Path, *, metrics: Sequence[str] | None = None) -> Path:
     """Write the report of a results folder again, with these metrics or those of the evaluation; return its path."""
     results = Results.read(folder)
     if metrics is None:
         settings = results.manifest.get("settings")
         named = settings.get("metrics") if isinstance(settings, Mapping) else None
         metrics = _metric_names(results.scores) if named else None
-    page.write(results, folder / REPORT, **_page_options(results, metrics, page_queries))
+    page.write(results, folder / REPORT, **_page_options(results, metrics))
     return folder / REPORT
 
 
-def _page_options(results: Results, metrics: Sequence[str] | None, page_queries: int | None) -> dict[str, Any]:
+def _page_options(results: Results, metrics: Sequence[str] | None) -> dict[str, Any]:
     known = [metric for name in _metric_names(results.scores) if (metric := _try_parse(name)) is not None]
     limits = _thresholds(known)
     seed = results.manifest.get("seed", 0)
-    return {"metrics": metrics, "seed": seed, "queries": page_queries, **limits}
+    return {"metrics": metrics, "seed": seed, **limits}
 
 
 def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> None:

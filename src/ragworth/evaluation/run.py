@@ -81,7 +81,6 @@ def evaluate(
     console: Console | None = None,
     wait: float = 0.0,
     allow_servers: Sequence[str] = (),
-    page_queries: int | None = None,
 ) -> Evaluation:
     """Evaluate a workspace, files as they are, or data in memory: retrieve, judge, answer, grade, score, report.
 
@@ -108,8 +107,6 @@ def evaluate(
     console: receives the progress.
     wait: seconds to wait for another evaluation of the workspace, and for a store that is in use.
     allow_servers: hosts that the workspace's file may name; remembered for this file.
-    page_queries: how many queries the report lists one by one at most; by default 20,000 contexts, but
-        1,000 to 5,000 queries.
     """
     wanted = _select_stages(until)
     if every and (limit is not None or sample is not None):
@@ -133,7 +130,7 @@ def evaluate(
                 return Evaluation(state.stages)
             begun = time.monotonic()
             state.console.start_stage("report")
-            written = write_output(state, page_queries)
+            written = write_output(state)
             lacking = (
                 "no report: neither a metric nor a grade says which system is better; tables only. If a column of a "
                 "log has grades, say so: --map NAME=COLUMN, or [columns]"

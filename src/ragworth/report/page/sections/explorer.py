@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.errors import format_count
-from ragworth.report.document import Fragment, Only, Paragraph, Section, TextSpan
+from ragworth.report.document import Fragment, Only, Paragraph, Section
 from ragworth.report.page.view import ReportView
 
 
@@ -23,6 +23,6 @@ def explorer_note(number: int, total: int, systems: int) -> Paragraph | None:
     words = (
         f"This page holds {number:,} of {format_count(total, 'query', 'queries')}: a third are those {first}, up to a "
         "third have problems (drawn from each finding), and the rest were drawn at random. The tables in "
-        "the folder of the results hold all queries. For more queries in the page: "
+        "the folder of the results hold all queries."
     )
-    return Paragraph([words, TextSpan("ragworth evaluate --page-queries N", "code"), "."], "note", "explored")
+    return Paragraph([words], "note", "explored")
