@@ -9,7 +9,6 @@ import pytest
 
 import ragworth
 from ragworth.annotators.annotation import annotation_items, build_annotator
-from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.calls.job import Job
 from ragworth.contribution.design import Design
 from ragworth.contribution.profile import context_sentence, position_profile
@@ -18,7 +17,7 @@ from ragworth.llm.contract import Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tables import Contexts
 from ragworth.tasks.contract import plan_task
-from tests.contribution.readers import ANSWER, additive, passage_text, reader, run, shown, world
+from tests.contribution.readers import ANSWER, additive, reader, run, shown, world
 
 GIVEN = "It was built by Ann Lee [1]. She sold it in 1850 [2][3]."
 
@@ -167,12 +166,3 @@ def test_the_profile_and_the_sentence_say_where_the_answer_comes_from() -> None:
     assert context_sentence(values, 0.1) == "2 passages of 3 carry 100 % of the answer; 1 of 3 goes against it"
     assert context_sentence(values, 0.1, accepted=True).endswith("; 1 of 3 does harm")
     assert "no passage makes" in context_sentence(values * 0, 0.1)
-
-
-def test_annotators_are_told_apart_by_whose_answer_they_split() -> None:
-    card = reader(additive([1.0]), 1).card
-    own, accepted = (build_annotator("contribution", card, world(1), None, {"answer": each}) for each in
-                     ("generated", "accepted"))  # fmt: skip
-    assert isinstance(own, ContributionAnnotator)
-    assert own.source != accepted.source
-    assert passage_text(0) in own.texts.passage("p0")

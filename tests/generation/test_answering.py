@@ -180,11 +180,6 @@ def test_lengths_in_words_where_the_model_does_not_count(monkeypatch: pytest.Mon
     assert made.notes[-1].endswith("counted in words and punctuation marks")
 
 
-def test_a_query_the_oracle_has_nothing_for_has_no_tied_answer() -> None:
-    made = answered(RUN, TEXTS, k="oracle", level=2)
-    assert made.frame["status"].to_list() == ["ok", "no-relevant"]
-
-
 def test_repeats_have_seeds_of_their_own() -> None:
     heard = Heard(lambda request: f"seed {request.seed}")
     made = answered({"q1": {"a": 1.0}}, model=heard.model, repeats=3, temperature=0.3, seed=7)
@@ -270,15 +265,6 @@ def test_empty_and_withheld_answers() -> None:
     assert answered(model=Withholding({})).frame["status"].to_list() == ["refused", "refused"]
 
 
-def test_token_counts_that_an_endpoint_does_not_report_are_empty() -> None:
-    class Silent(Scripted):
-        def generate(self, requests: Any) -> Any:
-            return [Generated((Output("Ann", "stop"),), Usage(0, 0, 0.1)) for _ in requests]
-
-    found = answered(model=Silent({}))
-    assert found.frame.select("tokens", "prompt_tokens").rows() == [(None, None)] * 2
-
-
 def test_contexts_that_are_too_long_are_refused_or_cut_and_said_to_be() -> None:
     made = answered({"q1": {"a": 1.0}}, model=Scripted({"*": "Ann"}, context_length=60), length=50)
     assert made.frame["status"].to_list() == ["too-long"]
@@ -356,19 +342,10 @@ def test_prompts_by_name_or_file(tmp_path: Path) -> None:
     ("settings", "found"),
     [
         ({"order": "random"}, "order is 'random'"),
-        ({"length": 0}, "length is 0"),
-        ({"temperature": -1}, "temperature is -1"),
         ({"k": 0}, "k is 0"),
-        ({"k": "foo"}, "k is 'foo'"),
         ({"k": True}, "k is True"),
-        ({"k": 2.0}, "k is 2.0"),
         ({"limit": -1}, "limit is -1"),
-        ({"limit": "2"}, "limit is '2'"),
         ({"sample": 0}, "sample is 0"),
-        ({"length": "foo"}, "length is 'foo'; it may be a whole number 1 or more"),
-        ({"length": 1.5}, "length is 1.5"),
-        ({"tie_k": "yes"}, "tie_k is 'yes'; it may be true or false"),
-        ({"prompt": 3}, "prompt is 3; it may be a text"),
         ({"nonsense": 1}, "answer has no setting nonsense"),
         ({"oracle_by": "ratings", "oracle": True}, "needs ratings, but there is none"),
         ({"k": "oracle", "oracle_by": "ratings"}, "needs ratings, but there is none"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -154,20 +153,6 @@ def test_how_many_are_wanted() -> None:
     assert asked[1:] == [7], "what systems have in common is asked once"
     few = retrieve({"s": retrieval.called(lambda text: ["p1", "p2"]) % 50}, context)
     assert passages(few, "s")["q"] == ["p1", "p2"]
-
-
-def test_functions_of_one_name_are_told_apart() -> None:
-    def made(answer: str) -> Callable[[str], list[str]]:
-        def mine(text: str) -> list[str]:
-            return [answer]
-
-        return mine
-
-    both = retrieve({"a": made("p1"), "b": made("p2")}, world())
-    assert [passages(both, name)["q1"] for name in "ab"] == [["p1"], ["p2"]]
-    one = made("p1")
-    assert retrieval.called(one) == retrieval.called(one) != retrieval.called(one, id="docno")
-    assert len({retrieval.called(one), retrieval.called(one)}) == 1
 
 
 def test_a_method_is_asked_once_for_several_systems() -> None:

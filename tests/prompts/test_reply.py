@@ -17,7 +17,6 @@ from ragworth.calls.job import Job
 from ragworth.errors import PromptError
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.prompt_table import AskOptions, build_requests
 from ragworth.prompts import PROMPT_SETS, load_prompt
 from ragworth.prompts.template import Template, parse_template
 from ragworth.tables import Contexts
@@ -252,13 +251,6 @@ def test_an_answer_from_one_passage_ends_before_the_stop_word() -> None:
     assert (found["raw"][0], found["value"][0]) == ("Ann", 1.0)
 
 
-def test_rows_of_a_table_end_before_the_stop_word(save: Save) -> None:
-    template = load_prompt(file(save, "[reply]\nstop: STOP\n[user]\n{{query}}"))
-    (request,) = build_requests(template, [{"query": "Who?"}], AskOptions(stop=("END",)), "x.jsonl")
-    assert isinstance(request, Generate)
-    assert request.stop == ("END", "STOP")
-
-
 # The papers' format
 
 
@@ -329,13 +321,3 @@ def test_a_file_has_its_zero_shot_version_beside_it(tmp_path: Path) -> None:
     heard = Heard("Ann")
     ragworth.answer(RUN, TEXTS, heard.model, without=True, prompt=str(tmp_path / "mine.txt"))
     assert heard.asked[-1].prompt.messages[0].content == "From memory: Who built the mill?"
-
-
-def test_the_documented_example(save: Save) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "prompts.md").read_text(encoding="utf-8")
-    example = page.partition("<!-- reply-example -->\n```\n")[2].partition("```")[0]
-    heard = Heard('{"reason": "It names her.", "grade": "A"} ###')
-    found = annotate("relevance", RUN, TEXTS, heard.model, k=1, prompt=file(save, example)).frame
-    assert found["value"].to_list() == [1.0]
-    assert [message.role for message in heard.asked[0].prompt.messages] == ["system", "user", "assistant", "user"]
-    assert all(f"`{path.stem}`" in page.replace("papers/", "") for path in PROMPT_SETS["papers"].glob("*.txt"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
@@ -48,10 +47,6 @@ def test_messages_roles_and_what_is_never_sent() -> None:
         PromptMessage("assistant", "Yes?"),
         PromptMessage("user", "Go on."),
     )
-
-
-def test_numbers_are_filled_in_as_they_are_written() -> None:
-    assert said("[user]\n{{a}} {{b}} {{ c }}", a=1, b=0.5, c="x") == "1 0.5 x"
 
 
 def test_stars_mark_passages() -> None:
@@ -261,11 +256,6 @@ def test_a_folder_may_add_prompts(save: Save) -> None:
     with pytest.raises(PromptError, match="unknown prompt 'new'") as caught:
         load_prompt("new")
     assert "abstention" in str(caught.value)
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match="no such folder"):
-        load_prompt("abstention", tmp_path / "none")
 
 
 ONE = {"passage": "P1 text", "query": "Who?"}

@@ -109,12 +109,6 @@ def test_deviations_by_hand() -> None:
     assert fused(*lists, method="weighted", scale="z") == pytest.approx(expected)
 
 
-def test_equal_scores_and_single_passages() -> None:
-    flat, other = run({"a": 3, "b": 3}), run({"c": 7})
-    assert fused(flat, other, method="weighted") == {"c": 1.0, "b": 1.0, "a": 1.0}
-    assert fused(flat, other, method="weighted", scale="z") == {"c": 0.0, "b": 0.0, "a": 0.0}
-
-
 def test_a_list_that_says_nothing_about_a_query() -> None:
     empty = run({"x": 1.0}, "q2")
     for scale in ("minmax", "z"):

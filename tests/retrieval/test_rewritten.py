@@ -174,12 +174,6 @@ def test_rewrites_of_a_file(tmp_path: Path) -> None:
         found(pipeline, context)
 
 
-def test_a_file_also_serves_queries_outside_of_conversations(tmp_path: Path) -> None:
-    rows = [{"query": query, "text": "bread"} for query in ("q1", "q2", "q3", "q4")]
-    (tmp_path / "r.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert found('rewritten(file="r.jsonl") >> bm25', world(folder=tmp_path))["q3"] == ["p3"]
-
-
 @pytest.mark.parametrize("step", ["rewritten", 'rewritten(by="all")', 'rewritten(by="human")'])
 def test_queries_without_conversations_are_refused(step: str) -> None:
     with pytest.raises(InputError, match="needs conversations, and no query is a turn of one"):
@@ -250,17 +244,6 @@ def test_samples_are_fused_and_cut() -> None:
     made = found("rewritten(n=3, temperature=0.8) >> bm25 % 2", talk(model=Scripted(reply)))
     assert len(made["o_2"]) == 2
     assert made["o_2"][0] == "otter-winter"
-
-
-def test_a_plan_asks_nothing() -> None:
-    model = writes(Failure("asked", "", retry=False))
-    asker = StepAsker(model, plan=True)
-    asker.begin_system("s")
-    planned = retrieve({"s": "rewritten >> bm25"}, replace(talk(), model_access=asker))
-    assert passages(planned, "s") == found("bm25")
-    (forecast,) = asker.forecasts
-    assert forecast.step == "rewritten"
-    assert "1 call to make" in forecast.words
 
 
 def test_results_depend_on_the_turns_and_the_prompt() -> None:
