@@ -1,12 +1,11 @@
 """Find where a text may be split: at the beginnings of its words, tokens or sentences.
 
 A unit extends to the beginning of the next one, so only blanks are ever lost between two. None begins inside a letter
-with its marks, a composed emoji, or a flag. Blanks are those of Python (``str.isspace``).
+with its marks. Blanks are those of Python (``str.isspace``).
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -27,13 +26,6 @@ WORD = rf"{SIGN}|[^{BLANK}{UNSPACED}]+"
 TOKEN = rf"\w+|[^\w{BLANK}]"
 """What `ragworth.collection.WORD_PATTERN` counts, without those blanks."""
 
-FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
-"""A flag, made of two letters; in a row they are paired from its beginning."""
-
-JOINER = "\u200d"
-JAMO = re.compile("[\u1160-\u11ff]")
-"""Vowels and final consonants that belong to the Korean letter before them."""
-
 
 class TextUnit(NamedTuple):
     """Where a unit begins, and its size: several model tokens may belong together."""
@@ -50,7 +42,7 @@ def build_cutter(by: str, tokenizer: Any = None) -> Cutter:
     """Build the function that splits texts by ``words``, ``tokens`` (of a `tokenizers` object) or ``sentences``."""
     if by == "sentences":
         return lambda texts: (
-            _merge_graphemes(text, [TextUnit(start) for start in sentence_starts(text)]) for text in texts
+            _merge_marks(text, [TextUnit(start) for start in sentence_starts(text)]) for text in texts
         )
     if by == "tokens" and tokenizer is not None:
         return lambda texts: (_model_tokens(text, tokenizer) for text in texts)
@@ -66,7 +58,7 @@ def _pattern_units(texts: Sequence[str], pattern: str) -> Iterator[list[TextUnit
             at = text.index(run, at)
             found.append(TextUnit(at))
             at += len(run)
-        yield _merge_graphemes(text, found)
+        yield _merge_marks(text, found)
 
 
 def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
@@ -82,31 +74,20 @@ def _model_tokens(text: str, tokenizer: Any) -> list[TextUnit]:
     first = skip_blanks(text, 0)
     if first < len(text):
         found[:1] = [TextUnit(first, found[0].size if found else 1)]
-    return _merge_graphemes(text, found)
+    return _merge_marks(text, found)
 
 
-def _merge_graphemes(text: str, units: list[TextUnit]) -> list[TextUnit]:
-    """Merge units that begin inside a character into the one before."""
+def _merge_marks(text: str, units: list[TextUnit]) -> list[TextUnit]:
+    """Merge units that begin with a combining mark into the one before."""
     if text.isascii():
         return units
-    halves = {match.start() + 1 for match in FLAG.finditer(text)}
     merged: list[TextUnit] = []
     for unit in units:
-        if merged and (unit.start in halves or _is_inside_grapheme(text, unit.start)):
+        if merged and unicodedata.category(text[unit.start])[0] == "M":
             merged[-1] = TextUnit(merged[-1].start, merged[-1].size + unit.size)
         else:
             merged.append(unit)
     return merged
-
-
-def _is_inside_grapheme(text: str, at: int) -> bool:
-    """Whether a position is inside what a reader sees as one character, except flags."""
-    sign, before = text[at], text[at - 1]
-    if sign.isascii() and before.isascii():
-        return False
-    if JOINER in (sign, before) or unicodedata.category(sign)[0] == "M" or JAMO.match(sign):
-        return True
-    return "\U0001f3fb" <= sign <= "\U0001f3ff"  # skin tones
 
 
 def load_tokenizer(name: str) -> Any:
