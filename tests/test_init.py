@@ -129,7 +129,7 @@ def test_texts_alone_get_systems_to_compare(put: Put) -> None:
 
 def test_labels_allow_an_oracle_and_an_adversary(put: Put) -> None:
     rows = [{"_id": each["_id"], "text": each["text"]} for each in QUERIES]
-    space, _ = begun(put({"q.jsonl": lines(rows), "corpus.jsonl": lines(PASSAGES), "qrels.txt": QRELS}))
+    space, _ = begun(put({"queries.jsonl": lines(rows), "corpus.jsonl": lines(PASSAGES), "qrels.txt": QRELS}))
     assert list(space.systems) == ["bm25", "reversed", "oracle", "adversary", "random"]
     assert space.systems["adversary"] == 'bm25(stopwords="english") >> adversary % 5'
     assert set(space.judgments) == {"abstention"}
@@ -267,15 +267,6 @@ def test_tables_of_texts_judgments_answers_and_outcomes(put: Put, tmp_path: Path
     assert any(line.startswith("strange.csv (outcomes of answers): it is of 'b'") for line in plan.unused)
 
 
-def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> None:
-    long = [{"id": f"p{n}", "text": "The mill of the town. " * 20} for n in range(3)]
-    short = [{"id": f"q{n}", "text": "Who?"} for n in range(3)]
-    space, plan = begun(put({"a.jsonl": lines(long), "b.jsonl": lines(short)}))
-    assert (space.collection.passages, space.collection.queries) == ("a.jsonl", "b.jsonl")
-    assert any("taken as passages" in line for line in plan.assumed)
-    assert any("taken as queries" in line for line in plan.assumed)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -285,6 +276,7 @@ def test_texts_that_nothing_tells_apart_are_told_by_their_length(put: Put) -> No
             "columns: query, passage, kind; say what the columns are",
         ),
         ("a.csv", "passage,tokens\np0,3\n", "it has lengths of passages, and no texts"),
+        ("a.jsonl", '{"id": "a", "text": "The mill."}\n', "it has ids and texts; call it queries or passages"),
         ("a.json", '{\n"a": 1\n}\n', "no known format has these columns: a"),
         ("a.jsonl", "not JSON\n", "no known format begins like this"),
         (

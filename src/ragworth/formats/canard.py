@@ -52,5 +52,4 @@ FORMAT = Format(
     title="CANARD",
     load=load,
     recognise=_recognise,
-    columns=("QuAC_dialog_id", "Question_no", "Question", "History", "Rewrite"),
 )

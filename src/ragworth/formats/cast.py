@@ -105,4 +105,4 @@ def _recognise(sample: FileSample) -> bool:
     return isinstance(first, list) and bool(first) and isinstance(first[0], dict) and "raw_utterance" in first[0]
 
 
-FORMAT = Format(name="cast", title="TREC CAsT topics", load=load, recognise=_recognise, columns=("number", "turn"))
+FORMAT = Format(name="cast", title="TREC CAsT topics", load=load, recognise=_recognise)

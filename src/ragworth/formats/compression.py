@@ -35,18 +35,6 @@ UNSUPPORTED = {b"BZh%d1AY&SY" % level: ("compressed with bzip2", "bunzip2 FILE")
 SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
 """Extensions of spreadsheets; they are ZIP archives, or in Microsoft's old format."""
 
-BINARY = {
-    b"SQLite format 3\0": (
-        "an SQLite database",
-        "export the table: sqlite3 -header -csv FILE 'SELECT * FROM TABLE' > log.csv",
-    ),
-    b"ARROW1\0\0": (
-        "an Arrow file",
-        "convert it to Parquet, in Python: polars.read_ipc(FILE).write_parquet('log.parquet')",
-    ),
-}
-"""Signatures of other files that people have logs in, with a description and what to do."""
-
 LONGEST_MAGIC = 16
 
 
@@ -61,9 +49,6 @@ def open_decompressed(raw: BufferedReader, name: str) -> Iterator[IO[bytes]]:
             expected="text or Parquet",
             remedy="save the sheet as CSV (UTF-8), or pass a data frame in Python: pandas.read_excel(FILE)",
         )
-    for magic, (kind, remedy) in BINARY.items():
-        if head.startswith(magic):
-            raise FormatError(f"this is {kind}", file=name, expected="text or Parquet", remedy=remedy)
     for magic, (kind, command) in UNSUPPORTED.items():
         if head.startswith(magic):
             raise FormatError(

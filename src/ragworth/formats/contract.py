@@ -56,7 +56,6 @@ class Format:
     ----------
     endings: file extensions, before ``.gz`` or ``.zst``; not needed with ``name:path``.
     recognise: whether a file is of this format, from its beginning.
-    columns: what its files usually call their fields, to find the format closest to an unknown file.
     load_rows: make tables of rows that are in memory already.
     """
 
@@ -71,7 +70,6 @@ class Format:
     write_judgments: Callable[..., None] | None = None
     write_ratings: Callable[..., None] | None = None
     recognise: Callable[[FileSample], bool] | None = None
-    columns: tuple[str, ...] = ()
     load_rows: Callable[..., LoadedCollection] | None = None
 
     def can(self, what: str) -> bool:

@@ -90,5 +90,4 @@ FORMAT = Format(
     title="conversations, one turn a line",
     load=load,
     recognise=_recognise,
-    columns=("query", "text", "conversation", "turn", "history", "rewrite", "answers"),
 )

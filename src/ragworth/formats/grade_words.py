@@ -9,16 +9,24 @@ from typing import NamedTuple
 from ragworth.errors import FormatError, format_list, quote_short
 
 TRUE_WORDS = (
-    *("true", "yes", "y", "✅", "✔", "✓", "👍", "wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì"),
-    *("verdadeiro", "sim", "waar", "prawda", "tak", "истина", "да"),
-    *("up", "thumbs up", "thumbs_up", "like", "liked", "upvote", "upvoted"),
+    "true",
+    "yes",
+    "y",
+    "✅",
+    "✔",
+    "✓",
+    "👍",
+    "up",
+    "thumbs up",
+    "thumbs_up",
+    "like",
+    "liked",
+    "upvote",
+    "upvoted",
 )
-FALSE_WORDS = (
-    *("false", "no", "n", "❌", "✗", "✘", "👎", "falsch", "nein", "faux", "non", "falso"),
-    *("não", "onwaar", "nee", "fałsz", "nie", "ложь", "нет"),
-    *("down", "thumbs down", "thumbs_down", "dislike", "disliked", "downvote", "downvoted"),
-)
-"""True and false in English, as signs, as spreadsheets in other languages write them, and as people vote."""
+FALSE_WORDS = ("false", "no", "n", "❌", "✗", "✘", "👎", "down", "thumbs down", "thumbs_down", "dislike", "disliked")
+FALSE_WORDS += ("downvote", "downvoted")
+"""True and false, as signs, and as people vote."""
 
 GRADE_WORDS: dict[str, tuple[str, ...]] = {
     "correct": ("correct", "correct answer", "right", "pass", "passed", "c", "accurate", "good", *TRUE_WORDS),

@@ -13,7 +13,7 @@ from ragworth.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import DocumentRows, find_rows
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, Names
+from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, Names
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.log_collector import TWICE
 from ragworth.formats.log_files import (
@@ -242,6 +242,5 @@ class LogFormat:
             contexts=self.read_contexts,
             load=self.load,
             recognise=self.recognise,
-            columns=() if self.names is FIELDS else tuple(names[0] for names in self.names.values()),
             load_rows=self.load_rows,
         )

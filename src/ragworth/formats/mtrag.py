@@ -166,4 +166,4 @@ def _recognise(sample: FileSample) -> bool:
     return (isinstance(first, dict) and {"task_id", "input"} <= set(first)) or shown
 
 
-FORMAT = Format(name="mtrag", title="MT-RAG", load=load, recognise=_recognise, columns=("task_id", "input", "targets"))
+FORMAT = Format(name="mtrag", title="MT-RAG", load=load, recognise=_recognise)

@@ -53,5 +53,4 @@ FORMAT = Format(
     title="QReCC",
     load=load,
     recognise=_recognise,
-    columns=("Conversation_no", "Turn_no", "Context", "Question", "Rewrite", "Answer"),
 )

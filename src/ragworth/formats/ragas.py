@@ -29,10 +29,8 @@ NAMES = {
     "relevant": ("reference_contexts",),
     "relevant_ids": ("reference_context_ids",),
 }
-OTHERS = {"multi_responses", "rubrics", "rubric", "persona_name", "query_style", "query_length", "synthesizer_name"}
-OTHERS |= {"episode_done", "evolution_type", "metadata", "repeat", "unnamed:_0", "__index_level_0__"}
 HOP = re.compile(r"\A<\d+-hop>\s*")
-KNOWN = OTHERS | {name for names in (*NAMES.values(), *GRADE_FIELDS.values()) for name in names}
+KNOWN = {name for names in GRADE_FIELDS.values() for name in names}
 
 
 def _recognise(sample: FileSample) -> bool:

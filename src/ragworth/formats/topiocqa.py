@@ -63,5 +63,4 @@ FORMAT = Format(
     title="TopiOCQA",
     load=load,
     recognise=_recognise,
-    columns=("Conversation_no", "Turn_no", "Context", "Question", "Answer", "Rationale", "Gold_passage"),
 )

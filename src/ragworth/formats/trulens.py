@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
+from ragworth.formats.log_format import LogFormat
 from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_record import LogRecord
 from ragworth.formats.log_values import as_grade, as_row
 from ragworth.formats.tool_rows import find_field
 from ragworth.formats.traces import TraceStep, parse_if_json, trace_parser
@@ -27,15 +24,10 @@ from ragworth.formats.values import WrongLineError, objects
 CALLS = "_calls"
 """End of the columns with the calls of a feedback function."""
 
-OTHERS = {"app_id", "app_json", "type", "record_id", "input", "output", "tags", "record_json", "cost_json", "perf_json"}
-OTHERS |= {"ts", "latency", "total_tokens", "total_cost", "cost_currency", "app_name", "app_version", "num_events"}
-OTHERS |= {"unnamed:_0", "__index_level_0__", "events"}
-OTHERS |= {"expected_response", *(name for names in FIELDS.values() for name in names)}
 STORED = ("record_json", "app_json", "cost_json", "perf_json", "num_events")
 """Columns that only TruLens has."""
 
 COST = re.compile(r" feedback cost in \w+$")
-UNKNOWN = "{} isn't known as feedback; if it is, say so: --map NAME={}, or [columns]"
 RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
 """In names of methods that return passages."""
 
@@ -98,32 +90,17 @@ def _are_passages(value: Any) -> bool:
 
 
 def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
-    """Columns of feedback: those whose calls or costs are there, or numbers from 0 to 1 whose name says so."""
-    grades: dict[str, Grade] = {}
+    """Columns of feedback: those whose calls or costs are there, or with the name of a known grade."""
     costed = {COST.sub("", name) for name in row if COST.search(name)}
-    for name, value in row.items():
-        about = plain_name(name) in OTHERS or name.endswith(CALLS) or COST.search(name)
-        if about or name in finder.grades.values() or value == "" or not isinstance(value, str | int | float):
-            continue
-        grade = as_grade(value, name)
-        number = grade if isinstance(grade, int | float) and not isinstance(grade, bool) else None
-        named = number is not None and 0 <= number <= 1 and direction_of_name(name) != 0
-        if f"{name}{CALLS}" in row or name in costed or named:
-            grades[name] = grade
-        elif number is not None and (note := _unknown_note(name)) not in finder.notes:
-            finder.notes.append(note)
-    return grades
-
-
-def _unknown_note(name: str) -> str:
-    return UNKNOWN.format(repr(name), quote_argument(name))
-
-
-def _parse(rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    """Make a record of each row. A column that isn't feedback in one row is feedback in none."""
-    for record in list(trace_parser(_read)(rows, finder, reject)):
-        known = {name: each for name, each in record.outcomes.items() if _unknown_note(name) not in finder.notes}
-        yield replace(record, outcomes=known)
+    return {
+        name: as_grade(value, name)
+        for name, value in row.items()
+        if isinstance(value, str | int | float)
+        and value != ""
+        and not name.endswith(CALLS)
+        and name not in finder.grades.values()
+        and (f"{name}{CALLS}" in row or name in costed or direction_of_name(name) != 0)
+    }
 
 
 FORMAT = LogFormat(
@@ -132,5 +109,5 @@ FORMAT = LogFormat(
     expected="record_id, app_name, input, output, record_json, columns of feedback; or main_input, main_output, calls",
     names={"query": ("record_id",), "question": ("input", "main_input"), "answer": ("output", "main_output")},
     recognise=_recognise,
-    parse=_parse,
+    parse=trace_parser(_read),
 ).format()

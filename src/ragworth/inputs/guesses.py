@@ -45,9 +45,6 @@ QUERY_NAME, PASSAGE_NAME, OTHER_NAME = (
 """Words in the names of files without a header: of texts of queries, of texts of passages, and of neither."""
 LABEL_NAME = re.compile(r"(?<![a-z])(?:q?rels?|relevan[a-z]*|judg[a-z]*|labels?|gold)(?![a-z])")
 """Words in the names of files of labels."""
-SHORT_TEXT = 200
-"""Texts with fewer characters, on average, are queries where nothing else tells."""
-
 KIND_NAMES: dict[FileKind, str] = {
     "run": "a run",
     "log": "a log",
@@ -212,12 +209,12 @@ def _guess_by_keys(head: FileHead, rows: list[dict[str, Any]]) -> list[Guess]:
     if has_answers and "text" not in keys and keys & {"query_id", "qid", "_id", "id"}:
         return [Guess("answers", "jsonl")]
     if keys & {"text", "contents"} and not keys & {"system", "aspect", "value"}:
-        guess = _guess_texts(head, rows, keys)
+        guess = _guess_texts(head, keys)
         return [guess, Guess("answers", "jsonl")] if guess.kind == "queries" and has_answers else [guess]
     return [_guess_by_columns(head, "jsonl", keys, None)]
 
 
-def _guess_texts(head: FileHead, rows: list[dict[str, Any]], keys: set[str]) -> Guess:
+def _guess_texts(head: FileHead, keys: set[str]) -> Guess:
     """Texts by id: of queries or of passages."""
     if keys & {"passage_id", "doc_id", "docno", "passage", "title", "contents"}:
         return Guess("passages", "jsonl")
@@ -225,9 +222,7 @@ def _guess_texts(head: FileHead, rows: list[dict[str, Any]], keys: set[str]) -> 
         return Guess("queries", "jsonl")
     if _name_contains(head, PASSAGE_WORDS):
         return Guess("passages", "jsonl")
-    length = sum(len(str(row.get("text"))) for row in rows) / len(rows)
-    kind: FileKind = "queries" if length < SHORT_TEXT else "passages"
-    return Guess(kind, "jsonl", f"it has ids and texts of {length:,.0f} characters on average; taken as {kind}")
+    raise UnknownKindError("it has ids and texts; call it queries or passages, or write query_id or passage_id")
 
 
 def _name_contains(head: FileHead, words: tuple[str, ...]) -> bool:
