@@ -24,7 +24,7 @@ from ragworth.llm.contract import (
 from ragworth.llm.openai.model import OpenAIModel, open_model
 from ragworth.llm.sampled import SampledModel
 from tests.llm.openai import endpoint_toy as toy
-from tests.llm.openai.endpoint import Endpoint, edited
+from tests.llm.openai.endpoint import Endpoint, edited, status
 
 CHAT = Prompt.chat("Is it so?", system="Be brief.")
 CHAT_IDS = toy.encode("<|system|>Be brief.<|end|><|user|>Is it so?<|end|><|assistant|>", bos=True)
@@ -309,3 +309,23 @@ def test_labels_after_a_blank(opened: Opened, blank: str) -> None:
     server.script(edited(lambda value: value | {"choices": [choice]}))
     found = model.choose([Choose(CHAT, ("Yes", "No"))])[0]
     assert isinstance(found, Chosen) and found.probabilities == pytest.approx((0.2, 0.7))
+
+
+def test_greedy_repeats_are_asked_for_once(opened: Opened) -> None:
+    model, server = opened()
+    before = len(model.card.notes) and len(server.asked())
+    found = generated(model.generate([Generate(CHAT, max_tokens=2, n=4)])[0])
+    assert len(set(found.outputs)) == 1
+    assert len(found.outputs) == 4
+    assert len(server.asked()) == before + 1
+
+
+def test_a_server_that_refuses_several(opened: Opened) -> None:
+    model, server = opened()
+    assert model.card
+    server.script(status(400, "n must be 1"))
+    before = len(server.asked())
+    for _ in range(2):
+        found = generated(model.generate([Generate(CHAT, max_tokens=4, temperature=1.0, n=3)])[0])
+        assert [one.text for one in found.outputs] == samples([0, 1, 2])
+    assert len(server.asked()) == before + 1 + 3 + 3, "it is asked for several once"

@@ -8,6 +8,8 @@ import pytest
 
 from ragworth.errors import ModelError
 from ragworth.llm.openai.model import open_model
+from ragworth.llm.openai.probe import EndpointFacts
+from ragworth.llm.openai.protocol import RequestFormat
 from ragworth.llm.openai.spec import check_options, parse_address
 
 
@@ -111,3 +113,10 @@ def test_further_fields_are_part_of_the_identity() -> None:
     ]
     assert len({card.identity for card in cards}) == 3
     assert cards[1] == cards[3]
+
+
+def test_azure_is_asked_for_deployments_which_it_does_not_list() -> None:
+    for host, warnings in (("a.openai.azure.com", ()), ("a.example.com", ("the endpoint of mine odd",))):
+        model = open_model(f"mine@https://{host}/openai/v1")
+        model._facts = EndpointFacts(RequestFormat(True), warnings=("odd",))
+        assert model.warnings == warnings
