@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -15,8 +13,6 @@ import pytest
 import ragworth.evaluation.stage_cache
 from ragworth import evaluate
 from ragworth.errors import InputError, JobStopped
-from ragworth.evaluation.checks import load_checked_inputs
-from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
 from ragworth.graders.deterministic import DeterministicGrader
 from ragworth.tables import Contexts
@@ -52,31 +48,6 @@ def done(tmp_path: Path, evaluated: Path, models: Models) -> Path:
 def test_a_second_time_nothing_is_done(done: Path, models: Models) -> None:
     assert fresh(done) == set()
     assert models.taken() == []
-
-
-def test_given_runs_are_dropped_once_their_contexts_are_there(
-    done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was kept is read only after the runs are gone: both at once take twice the memory."""
-    materials: list[EvaluationInputs] = []
-    before: list[list[str]] = []
-    find = StageCache.of
-
-    def prepare(*given: Any, **more: Any) -> EvaluationInputs:
-        materials.append(load_checked_inputs(*given, **more))
-        return materials[-1]
-
-    def watch(self: StageCache, name: str, key: Mapping[str, Any], make: Callable[[], StageResult]) -> StageResult:
-        if name == "retrieve":
-            before.append(list(materials[-1].systems))
-        return find(self, name, key, make)
-
-    monkeypatch.setattr("ragworth.evaluation.run.load_checked_inputs", prepare)
-    monkeypatch.setattr(StageCache, "of", watch)
-    assert fresh(done) == set()
-    assert fresh(done, limit=2) == set(ALL)
-    assert before == [[], ["first", "second"]]
-    assert all(not material.systems for material in materials)
 
 
 @pytest.mark.slow
@@ -285,15 +256,7 @@ def test_digests_tell_values_and_not_pieces() -> None:
     assert frame_digest(pl.DataFrame({"a": [1]})) != frame_digest(pl.DataFrame({"a": [1.0]}))
 
 
-def test_short_columns_have_the_digests_of_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = pl.DataFrame({"a": ["mühle", "", None, "b"], "b": [["ü", None], [], None, ["c"]]})
-    short = frame_digest(frame)
-    monkeypatch.setattr("ragworth.evaluation.stage_cache.SHORT_COLUMN", 0)
-    assert frame_digest(frame) == short
-
-
 def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Stages that were kept before tables had parts are still found."""
     rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]
     frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
     monkeypatch.setattr("ragworth.tables.parts.MIN_ROWS_TO_SPLIT", 10)
@@ -309,11 +272,6 @@ def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.Monkey
     assert kept.of("retrieve", {}, lambda: StageResult({}, tables={"contexts": table})).tables["contexts"] is table
     assert kept.has("retrieve", {}) and not kept.has("retrieve", {"seed": 1})
     assert kept.of("retrieve", {}, lambda: pytest.fail("it is kept")).frames["contexts"].equals(frame)
-
-
-def test_an_empty_table_has_the_digest_of_an_empty_frame() -> None:
-    empty = Contexts.trusted(pl.DataFrame(schema=Contexts.schema))
-    assert frame_digest(empty) == frame_digest(empty.frame) != ""
 
 
 def test_a_cache_that_cannot_be_written_costs_time_alone(tmp_path: Path) -> None:

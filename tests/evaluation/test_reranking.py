@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,6 @@ from ragworth.errors import InputError, JobStopped
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from tests.evaluation.samples import Models, change, lines, statuses, workspace
-from tests.retrieval.tiny import write_encoder
 
 TOML = """
 title = "The mill"
@@ -196,51 +193,3 @@ def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, model
     results = evaluate(folder, until="report").folder
     assert results is not None
     assert "rerank-yes" in json.loads((results / "manifest.json").read_text())["prompts"]
-
-
-class Watched:
-    """Keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, int, int]] = []
-        self.whose: list[str] = []
-
-    def start_stage(self, name: str) -> Watched:
-        return self
-
-    def finish_stage(self, facts: Mapping[str, Any]) -> None: ...
-
-    def asking(self, whose: str) -> None:
-        self.whose.append(whose)
-
-    def update(self, tally: Any, waiting: int) -> None: ...
-
-    def done(self, tally: Any) -> None: ...
-
-    def working(self, what: str, done: int, total: int) -> None:
-        self.told.append((what, done, total))
-
-
-def test_encoding_is_told_of(folder: Path, tmp_path: Path) -> None:
-    write_encoder(tmp_path / "encoder")
-    change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
-    change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
-    console = Watched()
-    evaluate(folder, until="retrieve", console=console)
-    assert [(done, total) for _, done, total in console.told] == [(0, 12), (12, 12)]
-    assert console.told[0][0].startswith("encoding passages with ")
-
-
-def test_whose_calls_they_are(folder: Path, models: Models) -> None:
-    console = Watched()
-    evaluate(folder, until="annotate", console=console)
-    assert console.whose == ["retrieve, judged: pointwise", "retrieve, useful: useful", "annotate.abstention"]
-
-
-def test_a_plan_tells_of_encoding_too(folder: Path, tmp_path: Path, models: Models) -> None:
-    write_encoder(tmp_path / "encoder")
-    change(folder, 'first = {run = "first.run"}', f"""dense = 'dense("onnx:{tmp_path}/encoder") % 2'""")
-    console = Watched()
-    plan_evaluation(config.read(folder), console=console)  # with steps that would ask a model
-    assert [(done, total) for _, done, total in console.told] == [(0, 12), (12, 12)]
-    assert console.whose == []

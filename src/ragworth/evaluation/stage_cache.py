@@ -37,9 +37,6 @@ CACHE_FORMAT = 2
 CHUNK_ROWS = 1 << 16
 """Rows hashed at a time."""
 
-SHORT_COLUMN = 100
-"""Maximum rows for which Python reads a column of texts faster than Polars."""
-
 
 @dataclass(frozen=True)
 class StageResult:
@@ -167,9 +164,6 @@ def _column_bytes(column: pl.Series) -> list[bytes]:
     if isinstance(column.dtype, pl.Enum | pl.Categorical):
         column = column.cast(pl.String)
     if column.dtype == pl.String:
-        if len(column) <= SHORT_COLUMN:
-            texts = [(text or "").encode() for text in column.to_list()]
-            return [absent, np.array([len(text) for text in texts], dtype=np.uint32).tobytes(), b"".join(texts)]
         return [absent, _length_bytes(column.str.len_bytes()), *map(str.encode, column.str.join("", ignore_nulls=True))]
     if column.dtype == pl.Null:
         return [absent]

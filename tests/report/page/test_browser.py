@@ -183,20 +183,6 @@ def test_back_from_a_query_the_keyboard_goes_on_where_it_was(browser: Browser, r
     assert browser.run("return document.activeElement.closest('#queries')") is None
 
 
-def test_the_theme_is_chosen_and_charts_follow(browser: Browser, report: Report) -> None:
-    browser.open(report("minimal"))
-    browser.draw_all()
-    paper = "return getComputedStyle(document.body).backgroundColor"
-    point = "return document.querySelector('.chart .mark-symbol path').getAttribute('fill')"
-    before = browser.run(paper), browser.run(point)
-    browser.click("#theme")
-    browser.until(f"return (() => {{{point}}})() !== '{before[1]}'")
-    assert browser.run(paper) != before[0]
-    assert browser.run("return document.getElementById('theme').ariaLabel") == "Light theme"
-    browser.click("#theme")
-    browser.run("localStorage.clear()")
-
-
 def test_what_helps_those_who_do_not_see_it(browser: Browser, report: Report) -> None:
     browser.open(report("realistic"))
     unnamed = """return [...document.querySelectorAll('button, input, select, a')].filter((each) => each.offsetParent &&

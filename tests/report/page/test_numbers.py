@@ -13,10 +13,10 @@ import pytest
 pytest.importorskip("altair")
 
 import ragworth
-from ragworth.cli.evaluate import _interval, leaderboard
+from ragworth.cli.evaluate import leaderboard
 from ragworth.comparison import RankedSystems, compare
 from ragworth.report import page
-from ragworth.report.document import Figure, Heading
+from ragworth.report.document import Heading
 from ragworth.report.page import explorer
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
@@ -220,15 +220,6 @@ def test_one_system_and_one_query_make_a_report() -> None:
     assert "1 of 1" in made.html
 
 
-def test_a_table_that_is_cut_says_so() -> None:
-    data = pl.DataFrame({"system": [f"s{n}" for n in range(1500)], "value": range(1500)})
-    shown = render_block(Figure("x", "Numbers", "", [], data))
-    assert "Numbers: the first 400 of 1,500 rows" in shown
-    assert "s399" in shown
-    assert "s400" not in shown
-    assert "first" not in render_block(Figure("x", "Numbers", "", [], data.head(400)))
-
-
 def test_the_terminal_says_where_means_are_from_fewer_queries() -> None:
     """UDCG@3 of one has no value for q2, where x was not judged; for two it has none for q1."""
     table = leaderboard(page.build(results(["UDCG@3", "nDCG@3"], {})))
@@ -292,13 +283,6 @@ def test_systems_share_a_letter_where_their_sentence_finds_no_difference() -> No
     ).overview.standings
     assert one.sentence.startswith("one is not clearly different from two by nDCG@2: difference −0.06")
     assert one.group == two.group == "a"
-
-
-def test_the_terminal_says_why_a_mean_has_no_interval() -> None:
-    assert _interval(MetricMean(0.5, None, None, 20, 20, "")) == "0.500 (too few differ)"
-    assert _interval(MetricMean(0.5, None, None, 20, 30, "")) == "0.500 (too few differ) 20 of 30"
-    assert _interval(MetricMean(0.5, None, None, 1, 1, "")) == "0.500"
-    assert _interval(MetricMean(-0.5, -0.75, 0.25, 20, 20, "")) == "-0.500 [-0.750, 0.250]"
 
 
 def test_the_system_with_most_findings_is_named_only_if_there_is_one() -> None:

@@ -76,29 +76,6 @@ def test_what_is_no_number_is_said_to_be_missing() -> None:
     assert words(render_svg(charts.bar_chart(frame, "x"))).count("–") == 2
 
 
-def test_a_line_stands_at_zero_only_where_it_is_asked_for() -> None:
-    table = samples.aligned(3, 1).drop("group")
-    assert {"at": 0} in list(data(charts.dot_chart(table, "x", zero=True)))
-    assert {"at": 0} not in list(data(charts.dot_chart(table, "x")))
-    assert {"at": 0} in list(data(charts.curve_chart(samples.curves(), "k", "y", zero=True)))
-
-
-def test_curves_have_bands_where_there_are_intervals() -> None:
-    frame = samples.curves()
-    marks = [layer["mark"]["type"] for layer in charts.curve_chart(frame, "k", "y")["layer"]]
-    assert marks == ["area", "line", "point"]
-    for other in (charts.curve_chart(frame, "k", "y", band=False), charts.curve_chart(frame.drop("low"), "k", "y")):
-        assert [layer["mark"]["type"] for layer in other["layer"]] == ["line", "point"]
-    assert charts.curve_chart(frame, "k", "y", log=True)["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
-
-
-@pytest.mark.slow
-def test_places_that_are_names_keep_their_order() -> None:
-    frame = pl.DataFrame({"line": ["a"] * 3, "place": ["none", "few", "all"], "value": [1.0, 2.0, 3.0]})
-    drawn = words(render_svg(charts.curve_chart(frame, "context", "y")))
-    assert [word for word in drawn if word in ("none", "few", "all")] == ["none", "few", "all"]
-
-
 @pytest.mark.slow
 def test_cells_without_a_value_are_marked_and_words_can_stand_in_cells() -> None:
     frame = pl.DataFrame({"first": ["a", "a", "b"], "second": ["x", "y", "x"], "value": [-0.001, 0.5, None]})
@@ -107,13 +84,6 @@ def test_cells_without_a_value_are_marked_and_words_can_stand_in_cells() -> None
     assert {"0.00", "0.50"} <= set(drawn)
     labelled = frame.with_columns(label=pl.Series(["less", "more", "nothing"]))
     assert {"less", "more"} <= set(words(render_svg(charts.heat_chart(labelled, ["a", "b"], ["x", "y"], "ρ"))))
-
-
-@pytest.mark.parametrize(("kind", "domain"), [("diverging", [-0.8, 0, 0.8]), ("share", [0, 1]), ("plain", [-0.8, 0.4])])
-def test_colours_of_cells_span_what_their_kind_says(kind: Any, domain: list[float]) -> None:
-    frame = pl.DataFrame({"first": ["a", "b"], "second": ["x", "x"], "value": [-0.8, 0.4]})
-    spec = charts.heat_chart(frame, ["a", "b"], ["x"], "ρ", kind)
-    assert spec["layer"][0]["encoding"]["color"]["scale"]["domain"] == domain
 
 
 def test_parts_of_a_bar_follow_each_other_best_first_and_end_at_one() -> None:
@@ -126,15 +96,6 @@ def test_parts_of_a_bar_follow_each_other_best_first_and_end_at_one() -> None:
         assert parts[0]["start"] == 0
         assert [p["start"] for p in parts[1:]] == pytest.approx([p["end"] for p in parts[:-1]])
         assert parts[-1]["end"] == pytest.approx(1.0)
-
-
-@pytest.mark.slow
-def test_groups_of_outcomes_stand_below_their_names() -> None:
-    drawn = words(render_svg(charts.outcome_chart(samples.answered())))
-    assert {"RGB", "HotpotQA", "2WikiMultihopQA"} <= set(drawn)
-    assert drawn.count("utility") == 3  # the number before a row is not shown
-    alone = words(render_svg(charts.outcome_chart(samples.answered(1).drop("group"))))
-    assert alone.count("utility") == 1
 
 
 def test_an_outcome_that_there_is_not_is_refused() -> None:
@@ -164,26 +125,6 @@ def test_of_many_points_some_are_drawn_and_the_chart_says_so() -> None:
     spec = charts.point_chart(samples.cloud(4000).drop("group"), "nDCG@5", "utility", fit=False)
     assert len(list(data(spec))) == 1500
     assert "nDCG@5 (1,500 of 4,000 points drawn)" in words(render_svg(spec))
-
-
-def test_bars_lie_down_where_their_names_are_long() -> None:
-    standing = charts.bar_chart(samples.wins(), "win rate")
-    lying = charts.bar_chart(samples.aligned(), "τ")
-    assert standing["layer"][0]["encoding"]["x"]["field"] == "label"
-    assert lying["layer"][0]["encoding"]["y"]["field"] == "label"
-
-
-def test_long_names_are_short_beside_axes_and_whole_in_tooltips() -> None:
-    long = "nDCG(gain=exponential,ideal=retrieved)@5"
-    rows = list(data(charts.dot_chart(samples.aligned(), "x")))
-    assert long not in {row.get("label") for row in rows}
-    assert long in {row.get("whole label") for row in rows}
-    assert max(len(row["label"]) for row in rows if "label" in row) <= 24
-
-
-def test_a_frame_that_lacks_a_column_is_refused() -> None:
-    with pytest.raises(TableError, match="a chart lacks low, high"):
-        charts.dot_chart(pl.DataFrame({"label": ["a"], "value": [1.0]}), "x")
 
 
 @pytest.mark.slow

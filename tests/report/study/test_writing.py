@@ -16,8 +16,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth.errors import FormatError, InputError, TableError
-from ragworth.report.document import is_numeric
+from ragworth.errors import InputError, TableError
 from ragworth.report.renderers.html import render_page
 from ragworth.report.renderers.pack import source_hash
 from ragworth.report.study import StudyTable, study_document, study_text, write_study
@@ -163,12 +162,6 @@ def test_two_tables_of_one_name_are_refused(tmp_path: Path) -> None:
         write_study(replace(samples.bare(), tables=tables), tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_said_with_its_path(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(FormatError, match="can't be created"):
-        write_study(samples.bare(), tmp_path / "file" / "study")
-
-
 def test_long_tables_are_cut_where_people_read_and_whole_in_files(tmp_path: Path) -> None:
     table = StudyTable("long", "Long", pl.DataFrame({"row": [f"r{i}" for i in range(5321)]}))
     given = replace(samples.bare(), tables=(table,))
@@ -181,18 +174,6 @@ def test_long_tables_are_cut_where_people_read_and_whole_in_files(tmp_path: Path
     assert "The first 200 of 5,321 rows; all are in [long.csv](long.csv)." in markdown
     assert pl.read_csv(tmp_path / "long.csv").height == 5321
     assert "… and 5,297 more rows in long.csv" in study_text(given)
-
-
-def test_columns_made_of_numbers_stand_to_the_right() -> None:
-    columns: dict[str, list[str | None]] = {
-        "interval": ["0.33 [0.29, 0.39]", None, "–"],
-        "n": ["120 of 196", "3 of 4", ""],
-        "p": ["< 0.0001", "0.0301 †", "–"],
-    }
-    assert all(is_numeric(pl.Series(name, values)) for name, values in columns.items())
-    others: list[list[str]] = [["RGB", "1"], ["–", "–"], [], ["top 5"], ["UDCG@5"]]
-    assert not any(is_numeric(pl.Series(values, dtype=pl.String)) for values in others)
-    assert is_numeric(pl.Series([1, 2]))
 
 
 def test_the_terminal_ends_with_what_came_out() -> None:

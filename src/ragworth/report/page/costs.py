@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -58,16 +58,9 @@ def duration_words(seconds: float) -> str:
 
 
 def manifest_stages(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The stages of a manifest, a list of objects with a name or an object by name; what else it says is left out."""
-    given = manifest.get("stages")
-    if isinstance(given, Mapping):
-        given = [
-            {"name": name, **(facts if isinstance(facts, Mapping) else {"status": facts})}
-            for name, facts in given.items()
-        ]
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        return []
-    return [dict(each) for each in given if isinstance(each, Mapping)]
+    """The stages of a manifest; what isn't an object is left out."""
+    stages = manifest.get("stages")
+    return [dict(each) for each in stages if isinstance(each, Mapping)] if isinstance(stages, list) else []
 
 
 def total_cost(manifest: Mapping[str, Any]) -> TotalCost | None:
