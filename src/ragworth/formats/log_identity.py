@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 from ragworth.collection import plain_text
 from ragworth.errors import FormatError, Hint, format_count, quote_short
@@ -11,13 +12,12 @@ from ragworth.formats.log_collector import LogCollector
 
 def check_questions(log: LogCollector) -> None:
     """Raise an error if systems have different ids for the same questions, as where ids number records."""
-    of_system: dict[str, set[str]] = {}
+    ids: dict[str, set[str]] = {}
+    texts: dict[str, set[str]] = {}
     for system, query, _ in log.seen:
-        of_system.setdefault(system, set()).add(query)
-    every = set().union(*of_system.values())
-    apart = len(of_system) > 1 and sum(map(len, of_system.values())) == len(every)
-    texts = {plain_text(text) for text in log.queries.values()}
-    if log.strict or not apart or len(texts) == len(log.queries):
+        ids.setdefault(system, set()).add(query)
+        texts.setdefault(system, set()).add(plain_text(log.queries.get(query, query)))
+    if log.strict or len(ids) < 2 or not _are_apart(ids.values()) or _are_apart(texts.values()):
         return
     raise FormatError(
         "the systems have no ids of questions in common, but the same texts",
@@ -29,6 +29,10 @@ def check_questions(log: LogCollector) -> None:
             option="columns",
         ),
     )
+
+
+def _are_apart(groups: Collection[Collection[str]]) -> bool:
+    return sum(map(len, groups)) == len(set().union(*groups))
 
 
 def asks_again(log: LogCollector) -> int:
