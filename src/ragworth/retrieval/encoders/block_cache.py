@@ -10,16 +10,16 @@ import io
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.errors import FormatError
-from ragworth.retrieval.artifact_cache import DAY
+from ragworth.retrieval.artifact_cache import DAY, load_or_build
 from ragworth.storage.output import write_output
 from ragworth.storage.private import private_folder
 
@@ -33,6 +33,8 @@ MAX_AGE = 30 * DAY
 """Seconds after which abandoned blocks are removed."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+
+T = TypeVar("T")
 
 ProgressCallback: TypeAlias = Callable[[str, int, int], None]
 """Receives the progress: the amount done, and the total."""
@@ -52,6 +54,50 @@ class CachedBlocks:
     def __iter__(self) -> Iterator[Arrays]:
         for part in self.parts:
             yield _read_block(part) if isinstance(part, Path) else part
+
+
+def load_or_build_in_blocks(
+    cache: Path | None,
+    name: str,
+    total: int,
+    make: Callable[[range], Arrays],
+    *,
+    join: Callable[[Iterable[Arrays]], T],
+    save: Callable[[T, Path], None],
+    load: Callable[[Path], T],
+) -> T:
+    """Load an artifact by name, or build it from blocks, resuming earlier work; without a cache, only build it."""
+    if cache is None:
+        return join(map(make, block_ranges(total)))
+    beside = cache / f"{name}{BLOCKS_SUFFIX}"
+
+    def artifact(blocks: Callable[[], Iterable[Arrays]]) -> T:
+        return load_or_build(cache, name, make=lambda: join(blocks()), save=save, load=load)
+
+    try:
+        found = artifact(lambda: build_blocks(beside, total, make))
+    except OSError:  # another process has built it meanwhile, and removed the blocks
+        found = artifact(lambda: map(make, block_ranges(total)))
+    if (cache / name).is_dir():
+        shutil.rmtree(beside, ignore_errors=True)
+    return found
+
+
+def with_progress(
+    make: Callable[[range], Arrays], progress: ProgressCallback | None, what: str, total: int
+) -> Callable[[range], Arrays]:
+    """The same, reporting the progress."""
+    if progress is None:
+        return make
+
+    def make_and_report(block: range) -> Arrays:
+        if not block.start:
+            progress(what, 0, total)  # the first block takes as long as any
+        arrays = make(block)
+        progress(what, block.stop, total)
+        return arrays
+
+    return make_and_report
 
 
 def build_blocks(folder: Path, total: int, make: Callable[[range], Arrays]) -> CachedBlocks:

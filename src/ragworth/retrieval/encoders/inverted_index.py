@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
-from ragworth.retrieval.encoders.block_cache import BLOCKS_SUFFIX, Arrays, ProgressCallback, block_ranges, build_blocks
+from ragworth.retrieval.artifact_cache import digest, table_fingerprint
+from ragworth.retrieval.encoders.block_cache import Arrays, ProgressCallback, load_or_build_in_blocks, with_progress
 from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, TermWeights
 from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, top_hits
 
@@ -50,36 +48,19 @@ def load_postings(
     """Load the index of passages from the cache, or encode them in blocks, resuming earlier work."""
 
     def make(block: range) -> Arrays:
-        say = partial(progress, f"encoding passages with {encoder.name}") if progress is not None else None
-        if say is not None and not block.start:
-            say(0, len(texts))  # the first block takes as long as any
-        weights = encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")
-        if say is not None:
-            say(block.stop, len(texts))
-        return weights._asdict()
+        return encoder.encode(texts.slice(block.start, len(block)).to_list(), "passage")._asdict()
 
-    if cache is None:
-        return _invert(map(make, block_ranges(len(texts))), len(texts))
+    total = len(texts)
     facts = {"form": FORM, "encoder": encoder.revision, "texts": table_fingerprint(texts.to_frame())}
-    name = f"sparse-{digest(facts)}"
-    beside = cache / f"{name}{BLOCKS_SUFFIX}"
-
-    def index(parts: Callable[[], Iterable[Arrays]]) -> Postings:
-        return load_or_build(
-            cache,
-            name,
-            make=lambda: _invert(parts(), len(texts)),
-            save=_save,
-            load=lambda folder: _load_mapped(folder, len(texts)),
-        )
-
-    try:
-        postings = index(lambda: build_blocks(beside, len(texts), make))
-    except OSError:  # another process has built it meanwhile, and removed the blocks
-        postings = index(lambda: map(make, block_ranges(len(texts))))
-    if (cache / name).is_dir():
-        shutil.rmtree(beside, ignore_errors=True)
-    return postings
+    return load_or_build_in_blocks(
+        cache,
+        f"sparse-{digest(facts)}",
+        total,
+        with_progress(make, progress, f"encoding passages with {encoder.name}", total),
+        join=lambda blocks: _invert(blocks, total),
+        save=_save,
+        load=lambda folder: _load_mapped(folder, total),
+    )
 
 
 def _invert(blocks: Iterable[Arrays], total: int) -> Postings:
