@@ -1,6 +1,6 @@
 """``contribution``: what each passage of a context does for the answer, next to all the others.
 
-Shapley values, leave-one-out or a sparse surrogate of the answer's log-probability: see `ragworth.contribution`.
+Shapley values or leave-one-out of the answer's log-probability: see `ragworth.contribution`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class ContributionAnnotator(ContributionOptions, Annotator):
 
     The answer is what the model answers from the whole context, an accepted answer (the likeliest where there are
     several), or that of a file (--given). It is then scored with subsets of the passages. Contexts of up to 6 passages
-    get exact Shapley values; larger ones Shapley values from random orders, until the ranking is certain enough; those
-    of more than 20 passages a sparse linear surrogate. Outcomes of each context come first; --each writes a row for
-    each passage, and --pairs-output one for each two passages.
+    get exact Shapley values; larger ones Shapley values from random orders, until the ranking is certain enough.
+    Outcomes of each context come first; --each writes a row for each passage, and --pairs-output one for each two
+    passages.
     """
 
     answer: str = option(

@@ -5,7 +5,6 @@ these passages and no others, in the order of the context. Contributions split t
 
 - `shapley`: exact Shapley values and interactions, from the values of all subsets;
 - `permutations`: Shapley values with standard errors, from random orders;
-- `surrogate`: a sparse linear model of the value, from random subsets, with its fit on held-out ones;
 - `design`: which subsets to ask about, as a program over a model;
 - `summary`: what the contributions of one context amount to;
 - `rows`: contributions as rows, pairs of passages, and the profile over positions.

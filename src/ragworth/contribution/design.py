@@ -11,26 +11,20 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from ragworth.calls.programs import Program
-from ragworth.contribution import permutations, shapley, surrogate
+from ragworth.contribution import permutations, shapley
 from ragworth.contribution.permutations import SampledContributions
 from ragworth.contribution.subsets import Floats, full_subset, leave_one_out, leave_two_out, members, subset
 from ragworth.llm.contract import Failure, Request, Response
 
-Method = Literal["leave-one-out", "exact", "permutations", "surrogate"]
+Method = Literal["leave-one-out", "exact", "permutations"]
 
-METHODS = ("auto", "leave-one-out", "exact", "permutations", "surrogate")
+METHODS = ("auto", "leave-one-out", "exact", "permutations")
 
 EXACT_UP_TO = 6
 """Passages up to which all subsets are asked about by default: 64."""
 
 MOST_EXACT = 12
 """Passages beyond which all subsets are too many even if asked for."""
-
-ORDERS_UP_TO = 20
-"""Passages beyond which a surrogate is fitted by default."""
-
-LEAST_FITTED = 3
-"""Passages below which there are too few subsets to fit anything; all of them are asked about."""
 
 FIRST_PAIRS, MORE_PAIRS = 4, 2
 """Pairs of orders in the first round, and in each of the others."""
@@ -42,12 +36,12 @@ class Design:
 
     Attributes
     ----------
-    method: by default all subsets for up to 6 passages, random orders for up to 20, and a surrogate for more.
+    method: by default all subsets for up to 6 passages, and random orders for more.
     subsets: most subsets of a context to ask about, where not all are.
     certainty: probability with which neighbours in the ranking must be in the right order to stop early.
     tolerance: difference in nats that doesn't matter.
     pairs: whether to ask about every two passages being removed, where not all subsets are asked about.
-    seed: of random orders and subsets.
+    seed: of random orders.
     """
 
     method: str = "auto"
@@ -59,11 +53,9 @@ class Design:
 
     def method_for(self, k: int) -> Method:
         """The method for a context of k passages."""
-        if self.method == "surrogate" and k < LEAST_FITTED:
-            return "exact"
         if self.method != "auto":
             return cast(Method, self.method)
-        return "exact" if k <= EXACT_UP_TO else "permutations" if k <= ORDERS_UP_TO else "surrogate"
+        return "exact" if k <= EXACT_UP_TO else "permutations"
 
     def most_subsets(self, k: int) -> int:
         """The most subsets of a context of k passages that are asked about."""
@@ -72,8 +64,7 @@ class Design:
             return 1 << k
         if method == "leave-one-out":
             return min(1 << k, k + 2 + removed)
-        least = k + 2 + (4 * (k - 1) if method == "permutations" else 8)
-        return min(1 << k, max(self.subsets, least) + removed)
+        return min(1 << k, max(self.subsets, k + 2 + 4 * (k - 1)) + removed)
 
 
 @dataclass(frozen=True)
@@ -90,7 +81,6 @@ class Contributions:
     subsets: how many subsets were asked about.
     single: what each passage adds to the answer if it is the only one; None if not asked about.
     settled: share of neighbours in the ranking whose order is certain enough; 1 if nothing was sampled.
-    fit: R² and Spearman ρ of a surrogate on held-out subsets.
     """
 
     method: Method
@@ -103,7 +93,6 @@ class Contributions:
     subsets: int
     single: Floats | None = None
     settled: float = 1.0
-    fit: tuple[float, float] | None = None
 
     @property
     def totals(self) -> Floats:
@@ -151,7 +140,7 @@ class SubsetAsker:
 def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
     """Ask about as many subsets as the design needs, and split the value of the context among its passages.
 
-    ``seed`` goes with that of the design: the same text draws the same orders and subsets.
+    ``seed`` goes with that of the design: the same text draws the same orders.
     """
     method = design.method_for(asker.k)
     if asker.k == 0:
@@ -163,9 +152,7 @@ def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
         yield from asker.ask([0, *_without_few(asker.k, design.pairs)])
         values = leave_one_out(asker.values, asker.k)
         return _found(asker, method, values, np.zeros(asker.k), _removed_pairs(asker, design))
-    if method == "permutations":
-        return (yield from _permutations(asker, design, f"{design.seed} {seed}"))
-    return (yield from _surrogate(asker, design, f"{design.seed} {seed}"))
+    return (yield from _permutations(asker, design, f"{design.seed} {seed}"))
 
 
 def _without_few(k: int, pairs: bool) -> list[int]:
@@ -225,16 +212,3 @@ def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
 
 def _subsets_of(base: list[int], orders: Iterable[tuple[int, ...]]) -> list[int]:
     return [*base, *(mask for order in orders for mask in permutations.prefixes(order))]
-
-
-def _surrogate(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
-    base = [0, *_without_few(asker.k, design.pairs)]
-    number = max(8, design.most_subsets(asker.k) - len(base))
-    masks = surrogate.random_subsets(asker.k, number, seed)
-    yield from asker.ask([*base, *masks])
-    if asker.knows_all:
-        return (yield from _exact(asker))
-    fit = surrogate.fit_surrogate(asker.values, masks, asker.k, seed)
-    interactions = _removed_pairs(asker, design)
-    quality = (fit.r_squared, fit.rank_correlation)
-    return _found(asker, "surrogate", fit.values, fit.errors, interactions, fit=quality)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from statistics import median
-
 import polars as pl
 
 from ragworth.contribution.rows import context_rows
 from ragworth.errors import format_count, format_list
-
-GOOD_FIT = 0.5
-"""Share of the variance of held-out subsets below which a surrogate says little."""
-
 
 WHOSE = {
     "accepted answer": "an accepted answer",
@@ -48,14 +42,5 @@ def contribution_notes(frame: pl.DataFrame) -> list[str]:
         notes.append(
             f"in {open_:,} of {format_count(sampled.height, 'context')} with sampled orders, the ranking of some "
             "passages isn't certain (see the standard errors; --subsets allows more calls)"
-        )
-    fitted = known.filter(pl.col("method") == "surrogate")
-    if fitted.height:
-        poor = fitted.filter(~(pl.col("fit").fill_null(-1.0) >= GOOD_FIT)).height
-        fits = fitted["fit"].drop_nulls().to_list()
-        words = f"{median(fits):.2f}" if fits else "unknown"
-        notes.append(
-            f"surrogates predict held-out subsets with a median R² of {words}; in {poor:,} of "
-            f"{format_count(fitted.height, 'context')} R² is below {GOOD_FIT:g}, and weights there say little"
         )
     return notes

@@ -28,8 +28,6 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
     "method": pl.String,
     "subsets": pl.Int64,
     "settled": pl.Float64,
-    "fit": pl.Float64,
-    "rank_fit": pl.Float64,
     "cited": pl.List(pl.String),
     "searches": pl.List(pl.String),
     "growing": pl.List(pl.Float64),
@@ -40,10 +38,10 @@ DETAIL_COLUMNS: Mapping[str, Any] = {
 The answer; the ids of the passages in the order shown; for each, its contribution with its standard error, what the
 answer loses when it alone is removed, and gains when it alone is shown; the sentences, and for each the contributions
 of all passages to it; interactions of each two passages; the answer's log-probability with the context and without; its
-tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; R² and Spearman
-ρ of a surrogate on held-out subsets; the passages that the answer cites; and where hops take the place of passages,
-what was searched for in each, and the answer's log-probability after none, the first, the first two, … of them. Last,
-the nats from which a passage contributes, and which the hops after it may add when an agent could have stopped.
+tokens; the method; how many subsets were asked about; the share of the ranking that is certain enough; the passages
+that the answer cites; and where hops take the place of passages, what was searched for in each, and the answer's
+log-probability after none, the first, the first two, … of them. Last, the nats from which a passage contributes, and
+which the hops after it may add when an agent could have stopped.
 """
 
 PASSAGE_COLUMNS = {
@@ -84,15 +82,9 @@ def details(split: SplitAnswer, shown: Sequence[str], least: float) -> dict[str,
         "method": found.method,
         "subsets": found.subsets,
         "settled": found.settled,
-        "fit": _known(found.fit[0]) if found.fit else None,
-        "rank_fit": _known(found.fit[1]) if found.fit else None,
         "cited": list(split.cited),
         "least": least,
     }
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def context_rows(frame: pl.DataFrame) -> pl.DataFrame:
