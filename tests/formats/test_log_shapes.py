@@ -13,6 +13,7 @@ import pytest
 
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import load
+from ragworth.inputs.runs import read_run
 from ragworth.inputs.sources import open_source
 
 Save = Callable[[str, str | bytes], Path]
@@ -149,6 +150,15 @@ def test_an_unknown_column_of_texts_is_never_left_out_silently(
     assert (mapped.answers if field == "answer" else mapped.contexts) is not None
     ignored = load(path, {"ignored": column})
     assert (ignored.answers if field == "answer" else ignored.contexts) is None
+
+
+def test_several_columns_are_ignored_or_name_a_system(save: Save) -> None:
+    row = {"question": "Who built it?", "contexts": ["Ann built it."], "remark": "It is ok.", "aim": "To be read."}
+    path = save("log.jsonl", as_lines(row | {"llm": "a", "k": 3}))
+    with pytest.raises(FormatError, match="'remark', 'aim' may be the answer"):
+        read_run(path)
+    contexts = read_run(path, columns={"ignored": "remark + aim", "system": "llm + k"}).contexts
+    assert contexts is not None and contexts.systems == ["a + 3"] and not contexts.notes
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ragworth.collection import Collection
 from ragworth.errors import FormatError, TableError, format_count
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import detect, inspect_file
+from ragworth.formats.fields import JOIN
 from ragworth.formats.log_files import has_keys, suffix_of
 from ragworth.inputs.file_heads import JSON_SUFFIXES
 from ragworth.inputs.names import named_run
@@ -62,9 +63,10 @@ def applicable_columns(path: str | Path, columns: Mapping[str, str]) -> Mapping[
     if not columns or suffix_of(file) not in formats.DETECTABLE or not file.is_file():
         return {}
     there = inspect_file(file, columns).sample.columns
-    if any(name in there or name.partition(".")[0] in there for name in columns.values()):
+    names = [part for name in columns.values() for part in name.split(JOIN)]
+    if any(name in there or name.partition(".")[0] in there for name in names):
         return columns
-    later = suffix_of(file) in JSON_SUFFIXES and has_keys(file, columns.values())  # not every record has all keys
+    later = suffix_of(file) in JSON_SUFFIXES and has_keys(file, names)  # not every record has all keys
     return columns if later else {}
 
 
