@@ -226,14 +226,8 @@ def test_what_a_model_says_is_json_a_line(desk: Desk) -> None:
     desk.script({"*": NASTY})
     result = desk.ask()
     assert result.exit_code == 0, result.stderr
-    assert [row["text"] for row in table(result.stdout.replace("\u2028", "\\u2028"))] == [NASTY] * 3
-    assert not any(sign in result.stdout for sign in "\x1b\x07\x00")
-
-
-@pytest.mark.parametrize("sign", ["\x7f", "\x9b", "\u202e", "\u2028"], ids=ascii)
-def test_what_a_model_says_cannot_steer_a_terminal(sign: str, desk: Desk) -> None:
-    desk.script({"*": f"a{sign}b"})
-    assert sign not in desk.ask().stdout
+    assert [row["text"] for row in table(result.stdout)] == [NASTY] * 3
+    assert not any(sign in result.stdout for sign in "\x1b\x07\x00\x7f\x9b\u202e\u2028")
 
 
 @pytest.mark.parametrize("to", ["terminal", "file"])
@@ -315,6 +309,7 @@ BAD: dict[str, tuple[Callable[[Desk], Result], list[str]]] = {
     "labels-and-score": (lambda desk: desk.ask("--choose", "a,b", "--score", "query"), ["choose one of them"]),
     "score-no-column": (lambda desk: desk.ask("--score", "answer"), ["row 1", "'answer'"]),
     "negative-length": (lambda desk: desk.ask("--length", "0"), ["--length"]),
+    "budget-no-number": (lambda desk: desk.ask("--max-cost", "nan", "--price", "1"), []),
     "negative-budget": (lambda desk: desk.ask("--max-calls", "-1"), ["--max-calls"]),
     "store-is-no-store": (lambda desk: desk.ask("-s", str(desk.folder / "rows.jsonl")), ["rows.jsonl"]),
     "store-is-a-folder": (lambda desk: desk.ask("-s", str(desk.folder)), ["directory"]),
@@ -333,10 +328,6 @@ def test_everything_is_checked_before_anything_is_asked(desk: Desk) -> None:
     desk.rows([*ROWS, {"passage": "a"}])
     refused(desk.ask("--choose", "yes,no"), "row 4")
     assert not desk.store.exists()
-
-
-def test_a_budget_that_is_no_number_is_refused(desk: Desk) -> None:
-    refused(desk.ask("--choose", "yes,no", "--max-cost", "nan", "--price", "1"))
 
 
 def test_store_and_model_are_closed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,13 +378,6 @@ def test_a_store_in_use_is_refused_and_may_be_waited_for(desk: Desk) -> None:
 # models
 
 
-def test_kinds_of_models_are_listed() -> None:
-    result = CliRunner().invoke(main, ["models"])
-    assert result.exit_code == 0
-    for word in ("embedded", "gguf:FILE", "hf:NAME_OR_FOLDER", "openai:NAME@URL", "sampled:MODEL", "scripted:FILE"):
-        assert word in result.stdout
-
-
 def test_a_model_is_described(desk: Desk) -> None:
     result = desk("models", f"scripted:{desk.folder / 'script.json'}", "-O", "context_length=512")
     assert result.exit_code == 0, result.stderr
@@ -423,17 +407,6 @@ def test_the_source_of_a_prompt_makes_the_same_prompt(desk: Desk) -> None:
     own.mkdir()
     (own / "rating.txt").write_text(desk("prompt", "rating", "--source").stdout)
     assert desk("prompt", "rating", "--prompts", str(own)).stdout == desk("prompt", "rating").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["none"], "unknown prompt 'none'"),
-        (["abstention", "--prompts", "none"], "none"),
-    ],
-)
-def test_prompts_that_are_not_right(arguments: list[str], word: str, desk: Desk) -> None:
-    refused(desk("prompt", *arguments), word)
 
 
 # calls
