@@ -110,9 +110,6 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "useful": st.fixed_dictionaries(
         {}, optional={"judge": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
     ),
-    "marginal": st.fixed_dictionaries(
-        {}, optional={"k": st.integers(1, 99), "least": st.floats(0, 9, allow_subnormal=False)}
-    ),
     "mmr": st.fixed_dictionaries(
         {},
         optional={
@@ -128,7 +125,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
-RERANKERS = ["rerank", "pointwise", "listwise", "useful", "marginal", "mmr"]
+RERANKERS = ["rerank", "pointwise", "listwise", "useful", "mmr"]
 BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
 
 

@@ -46,7 +46,6 @@ STEPS: Registry[type[Step]] = Registry(
         "pointwise": "ragworth.retrieval.steps.pointwise:Pointwise",
         "listwise": "ragworth.retrieval.steps.listwise:Listwise",
         "useful": "ragworth.retrieval.steps.useful:Useful",
-        "marginal": "ragworth.retrieval.steps.marginal:Marginal",
         "mmr": "ragworth.retrieval.steps.mmr:Mmr",
         "reversed": "ragworth.retrieval.steps.reorder:Reversed",
         "shuffled": "ragworth.retrieval.steps.reorder:Shuffled",
