@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RAGWORTH_DATA", "")).resolve()
 NUMBER = re.compile(r"(?<![\w#.])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 DROPPED = re.compile(
-    r"<(script|style|svg)\b.*?</\1>|<[^>]*>|\"seconds\": [\d.]+|[\d.,]+ (?:ms|s|seconds|minutes|min)\b"
+    r"<(script|style|svg)\b.*?</\1>|<[^>]*>|\"seconds\": [\d.]+|(?<![\d.,])\d+(?:\.\d+)? (?:ms|s|seconds|minutes|min)\b"
     r"|\d{4}-\d\d-\d\d[T ][\d:.]+",
     re.S,
 )
