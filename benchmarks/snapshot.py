@@ -38,8 +38,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DATA = Path(os.environ.get("RAGWORTH_DATA", "")).resolve()
 NUMBER = re.compile(r"(?<![\w#.])[-+−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 DROPPED = re.compile(
-    r"<(script|style|svg)\b.*?</\1>|<[^>]*>|\"seconds\": [\d.]+|(?<![\d.,])\d+(?:\.\d+)? (?:ms|s|seconds|minutes|min)\b"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.]+",
+    r"<(script|style|svg)\b.*?</\1>|\"seconds\": [\d.]+|(?<![\d.,])\d+(?:\.\d+)? (?:ms|s|seconds|minutes|min)\b"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\| (?:done|kept) \|[^\n]*|<td>(?:done|kept)</td>(?:(?!</tr>).)*|<[^>]*>",
     re.S,
 )
 PACKED = re.compile(r'<script type="text/plain"[^>]*>([\w+/=]+)</script>')
