@@ -82,9 +82,9 @@ class Comparison(NamedTuple):
         up = direction(metric)
         if up == 0:
             raise MetricError(
-                f"nothing says which way {metric} is better, so it can't be a gate",
+                f"{metric} is neither better nor worse if it changes, so it can't be a gate",
                 expected="an outcome or a metric with a direction, such as correct or wrong",
-                remedy=f"call it higher_{metric} or lower_{metric}",
+                remedy=f"if it is better in one direction, call it higher_{metric} or lower_{metric}",
             )
         nothing = rows.filter((pl.col("mean_baseline") == 0) & (pl.col("mean_system") == 0))
         all_zero = 0 < nothing.height == rows.height  # if another system has more, the labels fit the runs
