@@ -146,8 +146,10 @@ class Snapshot:
 
     def run(self, name: str, *arguments: str) -> None:
         """Run one command; what it prints goes under its name."""
-        settings = {"cwd": self.work, "env": self.environment, "capture_output": True, "text": True}
-        result = subprocess.run([sys.executable, "-m", "ragworth", *arguments], check=False, **settings)
+        command = [sys.executable, "-m", "ragworth", *arguments]
+        result = subprocess.run(
+            command, cwd=self.work, env=self.environment, capture_output=True, text=True, check=False
+        )
         print(f"{name}: exit code {result.returncode}", flush=True)
         self.write_text(f"{name}.txt", f"exit code {result.returncode}\n{result.stdout}")
         write(self.out / "texts" / f"{name}.stderr.txt", result.stderr)
@@ -327,8 +329,10 @@ def logs(snapshot: Snapshot) -> None:
         snapshot.keep_results(name, folder)
 
 
-PARTS = {"scripted": scripted, "demo": demo, "vaswani": vaswani, "dl19": dl19, "logs": logs, "crux": crux}
-PARTS |= {"rgb": real("rgb", "--limit", "10"), "aragog": real("aragog")}
+PARTS: dict[str, Callable[[Snapshot], None]] = {
+    "scripted": scripted, "demo": demo, "vaswani": vaswani, "dl19": dl19, "logs": logs, "crux": crux,
+    "rgb": real("rgb", "--limit", "10"), "aragog": real("aragog"),
+}  # fmt: skip
 
 
 def make(out: Path, checkout: Path, only: list[str]) -> None:

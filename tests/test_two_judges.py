@@ -338,7 +338,7 @@ CHECKS = {
     )
 )
 def test_labels_pass_only_if_all_were_drawn_as_they_must_be(
-    tmp_path: Path, check: Callable[[Path], None], strata: list[str]
+    tmp_path: Path, check: Callable[[str | Path], None], strata: list[str]
 ) -> None:
     allowed, drawn = CHECKS[check]
     path, others = labelled(tmp_path, strata), sum(stratum not in allowed for stratum in strata)

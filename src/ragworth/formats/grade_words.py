@@ -24,8 +24,10 @@ TRUE_WORDS = (
     "upvote",
     "upvoted",
 )
-FALSE_WORDS = ("false", "no", "n", "❌", "✗", "✘", "👎", "down", "thumbs down", "thumbs_down", "dislike", "disliked")
-FALSE_WORDS += ("downvote", "downvoted")
+FALSE_WORDS = (
+    "false", "no", "n", "❌", "✗", "✘", "👎", "down", "thumbs down", "thumbs_down", "dislike", "disliked", "downvote",
+    "downvoted",
+)  # fmt: skip
 """True and false, as signs, and as people vote."""
 
 GRADE_WORDS: dict[str, tuple[str, ...]] = {

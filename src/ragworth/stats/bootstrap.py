@@ -149,7 +149,8 @@ def normal_limits(sample: Floats, tail: float) -> Floats:
         return np.array([mean, mean])
     skewness = float(deviations**2 @ deviations) / n / square**1.5 / np.sqrt(n)
     z = normal_quantile(tail)
-    return mean + np.sqrt(square / n) * (np.array([z, -z]) + skewness * (z * z - 1) / 6)
+    ends: Floats = mean + np.sqrt(square / n) * (np.array([z, -z]) + skewness * (z * z - 1) / 6)
+    return ends
 
 
 def _known(column: Floats) -> Floats:
