@@ -322,7 +322,7 @@ def labelled(folder: Path, strata: list[str], name: str = "labels.csv", column: 
     return path
 
 
-CHECKS = {
+CHECKS: dict[Callable[[str | Path], None], tuple[set[str], str]] = {
     check_random_share: ({"random", "random+disputed"}, "of a random share"),
     check_corrections: ({"disputed", "random+disputed"}, "drawn for disagreement"),
 }
