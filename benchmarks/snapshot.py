@@ -162,7 +162,7 @@ class Snapshot:
 
     def keep_results(self, name: str, results: Path) -> None:
         """Every table and the numbers of every page under a results folder."""
-        for path in sorted(results.rglob("*")):
+        for path in sorted(path for path in results.rglob("*") if "/." not in str(path.relative_to(results.parent))):
             place = f"{name}/{path.relative_to(results)}"
             if path.suffix == ".parquet":
                 write(self.out / "numbers" / f"{place}.csv", as_csv(path))
@@ -170,7 +170,7 @@ class Snapshot:
                 write(self.out / "numbers" / place, path.read_text(encoding="utf-8"))
             elif path.suffix == ".html":
                 self.write_text(place, unpacked(path.read_text(encoding="utf-8")))
-            elif path.suffix in (".md", ".json") and path.name != "manifest.json" and path.name[0] != ".":
+            elif path.suffix in (".md", ".json") and path.name != "manifest.json":
                 self.write_text(place, path.read_text(encoding="utf-8"))
 
     def keep_keys(self, name: str, workspace: Path) -> None:
