@@ -88,7 +88,6 @@ def test_the_report_has_the_history(results: Results) -> None:
     assert first is not None
     assert (second["conversation"], second["number"]) == ("ferry", 2)
     assert second["history"][1] == ["assistant", "Every half hour, from May to September."]
-    assert second["asked"] == "How often does the Aldermere ferry cross in winter?"
     assert first["history"] == []
 
 

@@ -66,7 +66,7 @@ def test_everything_is_written(tmp_path: Path, models: Models, undrawn: list[dic
     summarised = written["summary.parquet"]["metric"].unique(maintain_order=True).to_list()
     assert summarised[-2:] == ["UDCG@2", "nDCG@2"]
     assert {"correct", "wrong", "abstained", "judge-correct"} <= set(summarised[:-2])
-    assert undrawn == [{"metrics": ["UDCG@2", "nDCG@2"], "seed": 0, "queries": None, "level": 1.0}]
+    assert undrawn == [{"metrics": ["UDCG@2", "nDCG@2"], "seed": 0, "level": 1.0}]
 
 
 def test_the_manifest_says_how_to_make_it_again(tmp_path: Path, models: Models, undrawn: list[object]) -> None:
@@ -250,7 +250,6 @@ def test_a_collection_with_its_runs_needs_no_systems(tmp_path: Path, undrawn: li
     assert undrawn[-1] == {
         "metrics": ["Cov(eta=2)@2", "P(rel=2)@2"],
         "seed": 0,
-        "queries": None,
         "level": 2.0,
         "eta": 2.0,
     }
