@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.fitting import AblationResult, FittingTables, ablate_tables, average_ablation, fit
+from ragworth.fitting import AblationResult, FittingTables, ablate_tables, fit
 from ragworth.fitting.sentences import ablation_sentence
 from ragworth.formats.theta import Variant
 from tests.fitting.samples import World, world
@@ -45,16 +45,6 @@ def test_every_metric_as_elsewhere(given: World, found: AblationResult) -> None:
         assert found.correlations[name]["value"] == pytest.approx(sum(each.values()) / len(each), abs=1e-9)
 
 
-def test_one_split_for_all(given: World) -> None:
-    split: dict[str, Any] = {"train": 40, "test": 15, "loss": "svmrank", "resamples": 200}
-    found = ablate_tables(FittingTables(*given[:3]), **split)
-    for name, variant in LEARNED.items():
-        theta = fit(*given[:3], 5, variant=variant, **split)
-        assert found.correlations[name]["value"] == pytest.approx(theta.figures["held_out"]["value"])
-    assert found.test_queries == 15
-    assert {figure["queries"] for figure in found.correlations.values()} <= set(range(10, 16))
-
-
 def test_the_difference_from_ndcg_is_always_there() -> None:
     """Outcomes that follow nDCG's relevance alone, not the utilities: UDCG is not the best."""
     flat = world(60, noise=0.05, alpha=(2.0, 1.3, 1.0, 0.9, 0.8), beta=(0.0,) * 5, binary=True, seed=5)
@@ -67,14 +57,3 @@ def test_the_difference_from_ndcg_is_always_there() -> None:
     assert gap["low"] is not None and gap["p"] is not None
     said = ablation_sentence(found)
     assert said.startswith("flat (") and f"difference {gap['value']:+.3f} [{gap['low']:.3f}" in said
-
-
-def test_the_average_over_collections(found: AblationResult) -> None:
-    other = ablate_tables(FittingTables(*world(25, seed=6)[:3], name="Trivia"), **FAST)
-    both = average_ablation([found, other], resamples=200)
-    for name, figure in both.correlations.items():
-        values = [each.correlations[name]["value"] for each in (found, other)]
-        assert figure["value"] == pytest.approx(sum(values) / 2)
-        assert figure["low"] < figure["value"] < figure["high"]
-    assert set(both.differences) == set(found.differences)
-    assert all(figure["p"] is not None and figure["cases"] == 2 for figure in both.differences.values())

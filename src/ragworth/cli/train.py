@@ -56,21 +56,6 @@ def fit_options(function: F) -> F:
             show_default=True,
             help="Squared hinge with the pairs of a query weighing 1 together, or the loss of SVMrank.",
         ),
-        click.option(
-            "--c",
-            type=click.FloatRange(0, min_open=True),
-            help="C of the support vector machine.  [default: chosen by cross-validation; svmrank: 0.01]",
-        ),
-        click.option(
-            "--train",
-            type=click.FloatRange(0, min_open=True),
-            help="Learn from this many queries, or this share of them; test on others.  [default: cross-validation]",
-        ),
-        click.option(
-            "--test",
-            type=click.FloatRange(0, min_open=True),
-            help="Test on this many queries, or this share of them.  [default: all others]",
-        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -95,13 +80,6 @@ def fit_options(function: F) -> F:
     help="Use utility and distraction, utility alone, or binary relevance.",
 )
 @fit_options
-@click.option(
-    "--transfer",
-    "elsewhere",
-    multiple=True,
-    metavar="CASE",
-    help="Also test the weights on this case; repeat for more.",
-)
 @learning_options
 @click.option(
     "-f",
@@ -125,10 +103,6 @@ def udcg(
     variant: str,
     rel: float,
     loss: str,
-    c: float | None,
-    train: float | None,
-    test: float | None,
-    elsewhere: tuple[str, ...],
     outcome: str,
     folds: int,
     look: str,
@@ -139,13 +113,11 @@ def udcg(
 ) -> None:
     """Learn the weights of UDCG from contexts of the same query with different outcomes.
 
-    Trust the held-out figure: each query is scored with weights learned from other queries, by cross-validation or,
-    with --train, on queries set aside.
+    Trust the held-out figure: each query is scored with weights learned from other queries, by cross-validation.
 
     \b
     ragworth train udcg results/studies/alignment/cases/01 -o theta.json
-    ragworth train udcg nq/results -o theta.json --loss svmrank --train 120 --test 50
-    ragworth train udcg nq/results -o theta.json --transfer trivia/results
+    ragworth train udcg nq/results trivia/results -o theta.json --loss svmrank
     ragworth score -q qrels.txt -j abstention.csv -m 'UDCG(theta=theta.json)@5' bm25.run
     """
     from ragworth import fitting
@@ -155,22 +127,19 @@ def udcg(
 
     output_format(look, output, level)
     metric = METRICS.get("UDCG").bind(k, theta=output, rel=rel)  # refuses a path that no metric can name
-    tables, others = _read(cases, elsewhere)
+    tables = _read(cases)
     facts: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    how: dict[str, Any] = {"loss": loss, "grid": None if c is None else (c,), "train": train, "test": test}
-    theta = fitting.fit_tables(tables, k, variant=variant, outcome=outcome, rel=rel, folds=folds, **how, **facts)  # type: ignore[arg-type]
-    moved = [fitting.transfer_tables(theta, each, outcome=outcome, **facts) for each in others]
-    average = fitting.average_transfer(moved, **facts) if len(moved) > 1 else None
+    how: dict[str, Any] = {"outcome": outcome, "rel": rel, "loss": loss, "folds": folds, **facts}
+    theta = fitting.fit_tables(tables, k, variant=variant, **how)  # type: ignore[arg-type]
     theta.write(output)
-    said = [sentences.theta_sentence(theta), *(sentences.transfer_sentence(each, k) for each in moved)]
-    said += [sentences.average_sentence(average, k)] if average else []
-    weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta, moved, average)
+    weights, figures = summary_tables.weights_table(theta), summary_tables.correlations_table(theta)
     title = f"Correlation with {outcome} within queries"
     sections = [
         OutputTable("weights", f"Weights of {printable(str(metric))}", weights, weights),
         OutputTable("figures", title, figures, summary_tables.format_for_reading(figures, level)),
     ]
     print_notes(_theta_notes(theta), quiet)
+    said = [sentences.theta_sentence(theta)]
     _show(sections, look, None, said, {"metric": str(metric), "c": theta.c, "loss": loss, **facts})
 
 
@@ -184,9 +153,6 @@ def ablation(
     k: int,
     rel: float,
     loss: str,
-    c: float | None,
-    train: float | None,
-    test: float | None,
     outcome: str,
     folds: int,
     look: str | None,
@@ -199,23 +165,20 @@ def ablation(
     """Show what each part of UDCG adds to its agreement with the outcome.
 
     Learned weights (all, without harm, binary relevance) and UDCG (with and without harm) are compared with nDCG and P
-    on the same held-out queries of each case, and on average over cases. The difference of UDCG and nDCG is always
-    shown.
+    on the same held-out queries of each case. The difference of UDCG and nDCG is always shown.
 
     \b
     ragworth train ablation results/studies/alignment/cases/01
-    ragworth train ablation nq/results trivia/results --loss svmrank --train 120 --test 50
+    ragworth train ablation nq/results trivia/results --loss svmrank
     """
-    from ragworth.fitting import ablate_tables, average_ablation, sentences, summary_tables
+    from ragworth.fitting import ablate_tables, sentences, summary_tables
 
     wanted = output_format(look, output, level)
-    tables, _ = _read(cases, ())
+    tables = _read(cases)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
-    how: dict[str, Any] = {"loss": loss, "grid": None if c is None else (c,), "train": train, "test": test}
-    found = [ablate_tables(each, k, outcome=outcome, rel=rel, folds=folds, **how, **facts) for each in tables]
+    found = [ablate_tables(each, k, outcome=outcome, rel=rel, loss=loss, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
     left = [f"{each.name}: {reason}: {n:,} contexts left out" for each in found for reason, n in each.left_out.items()]
     print_notes(tuple(left), quiet)
-    found += [average_ablation(found, **facts)] if len(found) > 1 else []
     metrics, gaps = summary_tables.ablation_table(found), summary_tables.differences_table(found)
     title = f"Correlation with {outcome} within held-out queries"
     sections = [
@@ -223,7 +186,7 @@ def ablation(
         OutputTable("differences", "Differences", gaps, summary_tables.format_for_reading(gaps, level)),
     ]
     said = [sentences.ablation_sentence(each) for each in found]
-    _show(sections, wanted, output, said, {"loss": loss, "train": train, "test": test, **facts})
+    _show(sections, wanted, output, said, {"loss": loss, **facts})
 
 
 @command.command("sweep", short_help="Find the best value of a metric's parameter.")
@@ -272,7 +235,7 @@ def sweep(
     wanted = output_format(look, output, level)
     grid = build_grid(pattern, low, high, steps)
     facts: dict[str, Any] = {"level": level, "resamples": resamples or RESAMPLES, "seed": seed}
-    tables, _ = _read(cases, ())
+    tables = _read(cases)
     swept = [sweep_tables(grid, each, outcome=outcome, measure=measure, folds=folds, **facts) for each in tables]  # type: ignore[arg-type]
     every, chosen = summary_tables.grid_table(swept), summary_tables.choices_table(swept)
     sections = [
@@ -288,24 +251,22 @@ def sweep(
     _show(sections, wanted, output, said, {"metric": pattern, "measure": measure, **facts})
 
 
-def _read(cases: tuple[str, ...], others: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
+def _read(cases: tuple[str, ...]) -> list[Any]:
     """The tables of results folders; all that can't be read are reported together."""
     from ragworth.conversations import independence_notes
     from ragworth.fitting import FittingTables
     from ragworth.inputs.problems import Problems
     from ragworth.results import Results
 
-    _check_apart(cases, others)
+    _check_apart(cases)
     reading = Problems()
-    paths = [*cases, *others]
-    read = [reading.of(partial(Results.read, _folder(path))) for path in paths]
+    read = [reading.of(partial(Results.read, _folder(path))) for path in cases]
     reading.done()
-    names = _number_names([_name(path, results) for path, results in zip(paths, read, strict=True)])
+    names = _number_names([_name(path, results) for path, results in zip(cases, read, strict=True)])
     found = [each for each in read if each is not None]
     notes = [note for each in found for note in independence_notes(each.conversations)]
     print_notes(tuple(dict.fromkeys(notes)), False)
-    tables = [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
-    return tables[: len(cases)], tables[len(cases) :]
+    return [FittingTables.of(results, name) for results, name in zip(read, names, strict=True) if results is not None]
 
 
 def _folder(path: str) -> Path:
@@ -315,15 +276,12 @@ def _folder(path: str) -> Path:
     return inside if not (folder / "manifest.json").exists() and (inside / "manifest.json").exists() else folder
 
 
-def _check_apart(cases: tuple[str, ...], others: tuple[str, ...]) -> None:
-    """Refuse results that are named twice: they would be learned from twice, or tested on themselves."""
+def _check_apart(cases: tuple[str, ...]) -> None:
+    """Refuse results that are named twice."""
     seen: dict[Path, str] = {}
     for path in cases:
         if (first := seen.setdefault(_folder(path).resolve(), path)) is not path:
             raise click.UsageError(f"{path}: the same results as {first}; name them once")
-    for path in others:
-        if _folder(path).resolve() in seen:
-            raise click.UsageError(f"--transfer {path}: these are the results that weights are learned from")
 
 
 def _name(path: str, results: Any) -> str:

@@ -5,10 +5,9 @@ Nothing here asks a model: contexts, judgments and outcomes are tables that an e
 
 from __future__ import annotations
 
-from ragworth.fitting.ablation import AblationResult, ablate_tables, average_ablation
+from ragworth.fitting.ablation import AblationResult, ablate_tables
 from ragworth.fitting.rows import FittingTables
 from ragworth.fitting.sweep import SweepResult, sweep, sweep_tables
-from ragworth.fitting.transfer import TransferResult, average_transfer, transfer, transfer_tables
 from ragworth.fitting.udcg_weights import fit, fit_tables
 from ragworth.formats.theta import Theta, Variant
 
@@ -17,15 +16,10 @@ __all__ = [
     "FittingTables",
     "SweepResult",
     "Theta",
-    "TransferResult",
     "Variant",
     "ablate_tables",
-    "average_ablation",
-    "average_transfer",
     "fit",
     "fit_tables",
     "sweep",
     "sweep_tables",
-    "transfer",
-    "transfer_tables",
 ]

@@ -12,11 +12,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragworth.fitting.estimates import SharedQueryCorrelations, average_figure, gap_figure, mean_figure
+from ragworth.fitting.estimates import gap_figure, mean_figure
 from ragworth.fitting.ranking_svm import Loss, ranked_pairs
-from ragworth.fitting.rows import FittingTables, Floats, build_fitting_rows
-from ragworth.fitting.udcg_weights import FOLDS, FitData, check_settings, feature_metrics, udcg_metric, with_pairs
+from ragworth.fitting.rows import FittingTables, build_fitting_rows
+from ragworth.fitting.udcg_weights import (
+    FOLDS,
+    FitData,
+    check_settings,
+    feature_metrics,
+    held_out_scores,
+    udcg_metric,
+    with_pairs,
+)
 from ragworth.metrics import METRICS
+from ragworth.stats.within_query import within_query_correlations, within_query_gaps
 
 THETA, THETA_RELEVANCE, THETA_BINARY = "UDCG_θ", "UDCG_θ, relevance only", "UDCG_θ, binary"
 
@@ -29,16 +38,13 @@ class AblationResult(NamedTuple):
     correlations: a figure for each metric: ``value``, ``low``, ``high``, ``queries``, …
     differences: a figure for each pair of metrics compared, paired by query, with ``p``: UDCG and nDCG first, then what
         each part adds.
-    by_query: the correlation of each query (queries × metrics), NaN if undefined.
-    queries, test_queries: whose contexts differ in outcome, and those of them that were tested on.
+    queries: whose contexts differ in outcome.
     """
 
     name: str
     correlations: dict[str, dict[str, Any]]
     differences: dict[tuple[str, str], dict[str, Any]]
-    by_query: Floats
     queries: int
-    test_queries: int
     left_out: dict[str, int]
 
 
@@ -51,8 +57,6 @@ def ablate_tables(
     loss: Loss = "squared-hinge",
     grid: Sequence[float] | None = None,
     folds: int = FOLDS,
-    train: float | None = None,
-    test: float | None = None,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -70,13 +74,10 @@ def ablate_tables(
     used = with_pairs(rows, folds)
     pairs = ranked_pairs(used.outcome, used.query)
     parts = [slice(0, 2 * k), slice(0, k), slice(2 * k, 3 * k)]
-    learned = [FitData(used.values[:, part], used.outcome, used.query, used.same, pairs, loss) for part in parts]
-    split = learned[0].split(train, test, folds if len(grid) > 1 else 1, seed)
-    columns = np.column_stack(
-        [*(each.scores(split, grid, folds, seed) for each in learned), used.values[:, len(features) :]]
-    )
-    tested = used.where(split.test)
-    shared = SharedQueryCorrelations(columns[split.test], tested, level=level, resamples=resamples, seed=seed)
+    learned = [FitData(used.values[:, part], used.outcome, used.query, pairs, loss) for part in parts]
+    held = [held_out_scores(each, grid, folds, seed) for each in learned]
+    columns = np.column_stack([*held, used.values[:, len(features) :]])
+    again: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     udcg, udcg_relevance, ndcg, precision = map(str, fixed)
     names = [THETA, THETA_RELEVANCE, THETA_BINARY, udcg, udcg_relevance, ndcg, precision]
     compared = [
@@ -87,36 +88,13 @@ def ablate_tables(
         (THETA, THETA_BINARY),
         (udcg, udcg_relevance),
     ]
+    means = within_query_correlations(columns, used.outcome, used.query, **again)
+    places = [(names.index(a), names.index(b)) for a, b in compared]
+    gaps = within_query_gaps(columns, used.outcome, used.query, pairs=places, **again)
     return AblationResult(
         tables.name,
-        dict(zip(names, map(mean_figure, shared.means()), strict=True)),
-        {(a, b): gap_figure(shared.gap(names.index(a), names.index(b))) for a, b in compared},
-        shared.values,
+        dict(zip(names, map(mean_figure, means), strict=True)),
+        dict(zip(compared, map(gap_figure, gaps), strict=True)),
         used.queries,
-        tested.queries,
         dict(rows.left_out),
-    )
-
-
-def average_ablation(
-    ablations: Sequence[AblationResult], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
-) -> AblationResult:
-    """The same, averaged over collections; every collection counts the same."""
-    again: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    place = {name: at for at, name in enumerate(ablations[0].correlations)}
-    return AblationResult(
-        f"average of {len(ablations)} cases",
-        {name: average_figure([each.by_query[:, at] for each in ablations], **again) for name, at in place.items()},
-        {
-            (a, b): average_figure(
-                [each.by_query[:, place[a]] - each.by_query[:, place[b]] for each in ablations],
-                **again,
-                difference=True,
-            )
-            for a, b in ablations[0].differences
-        },
-        np.concatenate([each.by_query for each in ablations]),
-        sum(each.queries for each in ablations),
-        sum(each.test_queries for each in ablations),
-        {},
     )

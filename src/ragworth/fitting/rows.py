@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.token_counts import Tokens
@@ -78,8 +79,7 @@ class FittingRows:
     ids: of the queries, by their number.
     left_out: contexts that are no rows, by reason.
 
-    Rows of one query may be compared with each other. Two queries of the same id are one query in two tables (of two
-    models, say): their rows are not compared, and all of them are learned from or held out together.
+    Rows of one query may be compared with each other.
     """
 
     values: Floats
@@ -90,13 +90,7 @@ class FittingRows:
 
     @property
     def queries(self) -> int:
-        """How many there are, one in two tables counted twice."""
         return len(self.ids)
-
-    @property
-    def same(self) -> Ints:
-        """For each query a number that all queries of its id share."""
-        return np.unique(self.ids, return_inverse=True)[1].reshape(-1)
 
     def where(self, which: Bools) -> FittingRows:
         """Some of the rows; queries are numbered anew."""
@@ -105,18 +99,23 @@ class FittingRows:
 
     @staticmethod
     def together(parts: Sequence[FittingRows]) -> FittingRows:
-        """Rows of several tables, whose queries stay apart."""
+        """Rows of several tables; a query in two of them is an error: it would be learned from while held out."""
+        counts = Counter(str(query) for part in parts for query in part.ids)
+        if shared := [query for query, n in counts.items() if n > 1]:
+            raise InputError(
+                f"{format_count(len(shared), 'query is', 'queries are')} in several cases: {quote_short(shared[0])}",
+                remedy="learn from one of the cases; ragworth study alignment tests the weights on another",
+            )
         starts = np.cumsum([0, *(part.queries for part in parts)])
-        left: dict[str, int] = {}
+        left = Counter[str]()
         for part in parts:
-            for reason, n in part.left_out.items():
-                left[reason] = left.get(reason, 0) + n
+            left.update(part.left_out)
         return FittingRows(
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.outcome for part in parts]),
             np.concatenate([part.query + start for part, start in zip(parts, starts, strict=False)]),
             np.concatenate([part.ids for part in parts]),
-            left,
+            dict(left),
         )
 
 

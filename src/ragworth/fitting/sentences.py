@@ -7,7 +7,6 @@ from typing import Any
 
 from ragworth.fitting.ablation import AblationResult
 from ragworth.fitting.parameter_choice import CorrelationKind, ParameterChoice
-from ragworth.fitting.transfer import TransferResult
 from ragworth.formats.theta import Theta
 from ragworth.stats.resampling import ConfidenceInterval
 
@@ -28,33 +27,6 @@ def theta_sentence(theta: Theta) -> str:
     )
 
 
-def transfer_sentence(transfer: TransferResult, k: int) -> str:
-    """What learned weights are worth elsewhere."""
-    name = f"On {transfer.name}" if transfer.name else "There"
-    if transfer.learned.value is None or transfer.udcg.value is None or transfer.gap.value is None:
-        return f"{name}: {NO_CORRELATION}."
-    low, high = transfer.gap.interval or (None, None)
-    gain = {"value": transfer.gap.value, "low": low, "high": high}
-    seen = f"of whose queries {transfer.seen:,} have ids of training queries" if transfer.seen else ""
-    return (
-        f"{name} (n = {transfer.gap.n:,}), {seen or 'which nothing was learned from'}, they correlate "
-        f"{transfer.learned.value:.3f}"
-        f"{_span_words(transfer.learned.interval)}, UDCG@{k} {transfer.udcg.value:.3f}: {_gain_words(gain)}, "
-        f"difference {transfer.gap.value:+.3f}{_interval_words(gain)}."
-    )
-
-
-def average_sentence(average: Mapping[str, Mapping[str, Any]], k: int) -> str:
-    """What learned weights are worth elsewhere, on average."""
-    learned, udcg, gap = (average[name] for name in ("learned", "udcg", "gap"))
-    if gap["value"] is None:
-        return f"On average elsewhere: {NO_CORRELATION}."
-    return (
-        f"On average over {gap['cases']} cases they correlate {learned['value']:.3f}{_interval_words(learned)}, "
-        f"UDCG@{k} {udcg['value']:.3f}: {_gain_words(gap)}, difference {gap['value']:+.3f}{_interval_words(gap)}."
-    )
-
-
 def ablation_sentence(ablation: AblationResult) -> str:
     """Whether UDCG predicts the outcome better than nDCG, then the other differences, clear ones first."""
     clear, unclear = [], []
@@ -72,7 +44,7 @@ def ablation_sentence(ablation: AblationResult) -> str:
         words = f"{udcg} {verb} {ndcg}, difference {figure['value']:+.3f}{_interval_words(figure)}"
     more = [f" Also clear: {'; '.join(clear)}."] if clear else []
     more += [f" Not clear: {'; '.join(unclear)}."] if unclear else []
-    return f"{ablation.name} ({ablation.test_queries:,} held-out queries): {words}.{''.join(more)}"
+    return f"{ablation.name} ({ablation.queries:,} held-out queries): {words}.{''.join(more)}"
 
 
 def _is_clear(figure: Mapping[str, Any]) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
 from ragworth.fitting.ablation import AblationResult
-from ragworth.fitting.estimates import gap_figure, mean_figure
 from ragworth.fitting.sweep import SweepResult
-from ragworth.fitting.transfer import TransferResult
 from ragworth.formats.theta import Theta
 from ragworth.report.render import format_p_value
 
@@ -21,7 +19,6 @@ CORRELATION_COLUMNS = {
     "p": pl.Float64,
     "queries": pl.Int64,
 }
-LEARNED_FROM = "learned from"
 
 
 def weights_table(theta: Theta) -> pl.DataFrame:
@@ -30,31 +27,20 @@ def weights_table(theta: Theta) -> pl.DataFrame:
     return frame if theta.variant == "full" else frame.drop("harm")
 
 
-def correlations_table(
-    theta: Theta, elsewhere: Sequence[TransferResult] = (), average: Mapping[str, Any] | None = None
-) -> pl.DataFrame:
-    """How learned weights and UDCG go with the outcome, where they were learned, elsewhere, and on average there."""
+def correlations_table(theta: Theta) -> pl.DataFrame:
+    """How learned weights and UDCG go with the outcome."""
     names = {
         "in_sample": "learned, in-sample",
         "held_out": "learned, held out",
         "udcg": f"UDCG@{theta.k}",
         "gain": "held out − UDCG",
     }
-    rows = [_row(LEARNED_FROM, words, theta.figures[name]) for name, words in names.items()]
-    for found in elsewhere:
-        case = found.name or "elsewhere"
-        rows.append(_row(case, "learned", mean_figure(found.learned)))
-        rows.append(_row(case, f"UDCG@{theta.k}", mean_figure(found.udcg)))
-        rows.append(_row(case, "learned − UDCG", gap_figure(found.gap)))
-    if average is not None:
-        case = f"average of {len(elsewhere)} cases"
-        words = {"learned": "learned", "udcg": f"UDCG@{theta.k}", "gap": "learned − UDCG"}
-        rows += [_row(case, words[name], figure) for name, figure in average.items()]
-    return pl.DataFrame(rows, schema={"case": pl.String, "of": pl.String, **CORRELATION_COLUMNS}, orient="row")
+    rows = [_row("", words, theta.figures[name])[1:] for name, words in names.items()]
+    return pl.DataFrame(rows, schema={"of": pl.String, **CORRELATION_COLUMNS}, orient="row")
 
 
 def ablation_table(ablation: Sequence[AblationResult]) -> pl.DataFrame:
-    """The correlation of each metric on each case, and the average over cases."""
+    """The correlation of each metric on each case."""
     rows = [_row(each.name, name, figure) for each in ablation for name, figure in each.correlations.items()]
     schema = {"case": pl.String, "metric": pl.String, **CORRELATION_COLUMNS}
     return pl.DataFrame(rows, schema=schema, orient="row").drop("p")
@@ -110,8 +96,6 @@ def format_for_reading(frame: pl.DataFrame, level: float) -> pl.DataFrame:
 
 
 def _row(case: str, words: str, figure: Any) -> tuple[Any, ...]:
-    if (cases := figure.get("cases")) is not None:
-        words += f" ({cases} with a value)" if f" {cases} " not in case else ""
     ends = figure["value"], figure["low"], figure["high"]
     return (case, words, *ends, figure.get("p"), figure["queries"])
 

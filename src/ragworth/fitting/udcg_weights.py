@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ragworth import __version__
 from ragworth.errors import InputError, format_count
-from ragworth.fitting.estimates import (
-    SharedQueryCorrelations,
-    average_same_queries,
-    column_means,
-    gap_figure,
-    mean_figure,
-)
-from ragworth.fitting.folds import QuerySplit, assign_folds, split_queries
+from ragworth.fitting.estimates import column_means, gap_figure, mean_figure
+from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.ranking_svm import LOSSES, SVMRANK_C, Loss, RankedPairs, fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import (
     Bools,
@@ -33,7 +26,7 @@ from ragworth.formats.theta import VARIANTS, Theta, Variant, digest_query
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.utility import UdcgWeights
-from ragworth.stats.within_query import query_correlations
+from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 
 C_GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
@@ -68,8 +61,6 @@ def fit_tables(
     loss: Loss = "squared-hinge",
     grid: Sequence[float] | None = None,
     folds: int = FOLDS,
-    train: float | None = None,
-    test: float | None = None,
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -86,12 +77,8 @@ def fit_tables(
     grid: values of C, of which the one is taken that does best on queries held out; by default :data:`C_GRID`, and for
         ``svmrank`` its default alone.
     folds: parts of the queries, for cross-validation.
-    train, test: how many queries to learn from and to test on, as a share or a number; by default all, by
-        cross-validation. Only queries whose contexts differ in outcome count. Without ``test``, all others are tested
-        on. ``held_out``, ``udcg`` and ``gain`` are then of the test queries.
 
-    Several tables may have the same queries, such as those of two models: contexts are only compared within a table,
-    but a query's id is in one part alone, and counts as one query in every figure. The same table twice is an error.
+    A query may stand in one of several tables only.
 
     Figures are mean rank correlations within queries. ``in_sample`` is of the weights on what they were learned from.
     ``held_out`` is of weights that saw nothing of the query, C being chosen without it too (so there is a
@@ -101,28 +88,24 @@ def fit_tables(
     if variant not in VARIANTS:
         raise InputError(f"there is no variant {variant!r}", expected=" or ".join(VARIANTS))
     grid = check_settings(k, folds, loss, grid)
-    _check_apart(tables)
     metrics = [*feature_metrics(k, variant, rel), udcg_metric(k, rel)]
     rows = FittingRows.together([build_fitting_rows(each, metrics, outcome) for each in tables])
     used = with_pairs(rows, folds)
     x = used.values[:, :-1]
-    data = FitData(x, used.outcome, used.query, used.same, ranked_pairs(used.outcome, used.query), loss)
+    data = FitData(x, used.outcome, used.query, ranked_pairs(used.outcome, used.query), loss)
     if not (x[:, :k] > 0).any():
         raise InputError(
             f"in {format_count(len(used.outcome), 'context')} no passage with a relevance of {rel:g} or more helps",
             remedy="give the lowest relevance that counts as relevant in these labels: --rel",
         )
     _check_features(x, data.pairs)
-    split = data.split(train, test, folds if len(grid) > 1 else 1, seed)
-    c = _best_c(data, grid, folds, seed, split.train)
-    weights = scale_weights(data.weights(split.train, c), k)
-    scores = round_to_digits(x @ weights)
-    held = data.scores(split, grid, folds, seed)
+    c = _best_c(data, grid, folds, seed, np.ones(len(used.outcome), dtype=bool))
+    weights = scale_weights(fit_ranking_svm(x, data.pairs, c, loss), k)
     again: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
-    learned_rows, tested = used.where(split.train), np.stack([held, used.values[:, -1]], axis=1)[split.test]
-    (learned,) = SharedQueryCorrelations(scores[split.train, None], learned_rows, **again).means()
-    shared = SharedQueryCorrelations(tested, used.where(split.test), **again)
-    honest, base = shared.means()
+    (learned,) = within_query_correlations(round_to_digits(x @ weights)[:, None], used.outcome, used.query, **again)
+    tested = np.stack([held_out_scores(data, grid, folds, seed), used.values[:, -1]], axis=1)
+    honest, base = within_query_correlations(tested, used.outcome, used.query, **again)
+    (gain,) = within_query_gaps(tested, used.outcome, used.query, pairs=[(0, 1)], **again)
     return Theta(
         k,
         variant,
@@ -134,17 +117,16 @@ def fit_tables(
             "in_sample": mean_figure(learned),
             "held_out": mean_figure(honest),
             "udcg": mean_figure(base),
-            "gain": gap_figure(shared.gap(0, 1)),
+            "gain": gap_figure(gain),
         },
         describe_sources(tables, outcome)
         | {
-            "queries": learned_rows.queries,
-            "contexts": len(learned_rows.outcome),
-            "pairs": int(split.train[data.pairs.better].sum()),
-            "test_queries": None if split.cross_validated else used.where(split.test).queries,
+            "queries": used.queries,
+            "contexts": len(used.outcome),
+            "pairs": len(data.pairs.better),
             "all_queries": rows.queries,
             "queries_without_pairs": rows.queries - used.queries,
-            "query_digests": " ".join(sorted({digest_query(str(each)) for each in learned_rows.ids})),
+            "query_digests": " ".join(sorted({digest_query(str(each)) for each in used.ids})),
             "loss": loss,
             "left_out": dict(rows.left_out),
             "folds": folds,
@@ -197,46 +179,24 @@ def scale_weights(weights: Floats, k: int) -> Floats:
 
 
 class FitData(NamedTuple):
-    """Features and outcome of rows, the number of each row's query, which queries are the same, and pairs of rows."""
+    """Features and outcome of rows, the number of each row's query, and pairs of rows."""
 
     x: Floats
     outcome: Floats
     query: Ints
-    same: Ints
     pairs: RankedPairs
     loss: Loss = "squared-hinge"
 
-    def split(self, train: float | None, test: float | None, folds: int, seed: int) -> QuerySplit:
-        """Rows to learn from and rows to test on; a query of several tables is on one side."""
-        return split_queries(self.same[self.query], train, test, seed, MIN_QUERIES * folds)
-
-    def parts(self, folds: int, seed: int, which: Bools | None = None) -> Ints:
-        """The part of each row, or of some and −1 for the others; a query of several tables is in one part."""
-        if which is None:
-            return assign_folds(self.same[self.query], folds, seed)
-        part = np.full(len(self.query), -1)
-        part[which] = assign_folds(self.same[self.query[which]], folds, seed)
-        return part
-
-    def weights(self, which: Bools, c: float) -> Floats:
-        """Weights learned from the pairs of some rows."""
-        mine = which[self.pairs.better]
-        return fit_ranking_svm(self.x, RankedPairs(*(each[mine] for each in self.pairs)), c, self.loss)
-
     def trained(self, which: Bools, c: float) -> Floats:
-        """Scores of all rows by such weights."""
-        return round_to_digits(self.x @ self.weights(which, c))
-
-    def scores(self, split: QuerySplit, grid: Sequence[float], folds: int, seed: int) -> Floats:
-        """A score of each row to be tested, by weights and a C that were learned without its query."""
-        if split.cross_validated:
-            return held_out_scores(self, grid, folds, seed)
-        return self.trained(split.train, _best_c(self, grid, folds, seed, split.train))
+        """Scores of all rows by weights learned from the pairs of some."""
+        mine = which[self.pairs.better]
+        weights = fit_ranking_svm(self.x, RankedPairs(*(each[mine] for each in self.pairs)), c, self.loss)
+        return round_to_digits(self.x @ weights)
 
 
 def held_out_scores(data: FitData, grid: Sequence[float], folds: int, seed: int) -> Floats:
     """A score of each row by weights, and a C, that were learned without its query."""
-    part = data.parts(folds, seed)
+    part = assign_folds(data.query, folds, seed)
     scores = np.empty(len(part))
     for fold in range(folds):
         there = part != fold
@@ -249,13 +209,13 @@ def _best_c(data: FitData, grid: Sequence[float], folds: int, seed: int, rows: B
     """The C that does best in a cross-validation within some rows; of equal ones the smallest, which trusts least."""
     if len(grid) == 1:
         return float(grid[0])
-    part = data.parts(folds, seed, rows)
+    part = np.full(len(rows), -1)
+    part[rows] = assign_folds(data.query[rows], folds, seed)
     scores = np.empty((len(rows), len(grid)))
     for fold in range(folds):
         for place, c in enumerate(grid):
             scores[part == fold, place] = data.trained((part >= 0) & (part != fold), c)[part == fold]
-    each = query_correlations(scores[rows], data.outcome[rows], data.query[rows]).values
-    means = column_means(average_same_queries(each, data.same[np.unique(data.query[rows])]))
+    means = column_means(query_correlations(scores[rows], data.outcome[rows], data.query[rows]).values)
     return min(zip(-np.nan_to_num(means, nan=-1.0).round(12), map(float, grid), strict=True))[1]
 
 
@@ -271,25 +231,14 @@ def with_pairs(rows: FittingRows, folds: int) -> FittingRows:
         )
     pairs = ranked_pairs(rows.outcome, rows.query)
     used = rows.where(np.isin(rows.query, pairs.query))
-    there, every = (len(set(each.ids.tolist())) for each in (used, rows))
-    if there < MIN_QUERIES * folds:
+    if used.queries < MIN_QUERIES * folds:
         raise InputError(
-            f"{format_count(there, 'query has', 'queries have')} contexts whose outcomes differ, of {every:,}",
+            f"{format_count(used.queries, 'query has', 'queries have')} contexts whose outcomes differ, "
+            f"of {rows.queries:,}",
             expected=f"at least {MIN_QUERIES * folds}, for {folds} parts",
             remedy="take more queries, or more contexts of each: ragworth study alignment makes them",
         )
     return used
-
-
-def _check_apart(tables: Sequence[FittingTables]) -> None:
-    """Refuse a table that is there twice: what is held out in the one would be learned from in the other."""
-    for (at, one), (place, other) in combinations(enumerate(tables, 1), 2):
-        a, b = (None if each.outcomes is None else each.outcomes.frame for each in (one, other))
-        if a is not None and b is not None and a.equals(b) and one.contexts.frame.equals(other.contexts.frame):
-            names = " and ".join(each.name or f"number {n}" for n, each in ((at, one), (place, other)))
-            raise InputError(
-                f"{names} have the same contexts and the same outcomes", remedy="name each folder of results once"
-            )
 
 
 def _check_features(x: Floats, pairs: RankedPairs) -> None:
