@@ -31,7 +31,7 @@ UNIT = (0.0, 1.0)
 GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"
 THREE_WAY = [1.0, 0.5, 0.0, -1.0]
 """Values of three-way grades."""
-OUR_GRADERS = r"^deterministic|\bgrade(-swapped)?@"
+OUR_GRADERS = r"^deterministic|\bgrade@"
 """Sources of grades that are known to be three-way."""
 OUR_SOURCES = r"^(deterministic|text)( |$)| · "
 """Sources of all grades that graders of ours gave: the name of the grader, or model, prompt and method."""

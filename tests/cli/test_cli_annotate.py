@@ -494,20 +494,7 @@ def test_what_cannot_be_tuned(desk: Desk) -> None:
     refused(desk("tune", desk.path("plain.parquet"), "-q", qrels), "no tokens")
 
 
-# Checking
-
-
-def test_a_check_is_part_of_the_dry_run_and_of_the_budget(desk: Desk) -> None:
-    """Six pairs: asked once, and once more in the other order."""
-    plan = fine(desk.annotate("relevance", "--check", "--dry-run")).stdout.splitlines()
-    assert [line.partition(":")[0] for line in plan] == ["judgments", "other order"]
-    assert all("6 calls to make" in line for line in plan)
-    stopped = desk.annotate("relevance", "--check", "--max-calls", "8")
-    assert stopped.exit_code == 4
-    assert desk.count() == 8
-    assert "budget" in stopped.stderr
-    fine(desk.annotate("relevance", "--check"))
-    assert desk.count() == 12
+# Warnings
 
 
 def test_a_judge_who_says_the_same_of_everything_is_noticed(desk: Desk) -> None:

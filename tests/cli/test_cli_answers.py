@@ -171,27 +171,12 @@ def test_answers_of_others(folder: Path) -> None:
         (("grade", "text", "theirs.csv", "run.jsonl", "--each", "nowhere/x.csv"), "no folder 'nowhere'"),
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--contexts", "nowhere/x.parquet"), "no folder 'nowhere'"),
         (("grade", "ideal", "theirs.csv", "run.jsonl", "-M", "scripted:says.json"), "of the system '(oracle)'"),
-        (
-            (
-                "grade",
-                "judge",
-                "theirs.csv",
-                "run.jsonl",
-                "-M",
-                "scripted:grades.json",
-                "--check",
-                "--labels",
-                "bad.csv",
-            ),
-            "the label is 'perfect'",
-        ),
     ],
 )
 def test_what_is_refused(folder: Path, arguments: tuple[str, ...], found: str) -> None:
     Path("theirs.csv").write_text("system,query,text\nx,q1,Ann\n")
     Path("broken.csv").write_text("system,query,text,shown\nx,q1,Ann,[1\n")
     Path("queries.csv").write_text("query,text\nq1,Who?\n")
-    Path("bad.csv").write_text("system,query,label\nx,q1,perfect\n")
     assert found in ragworth(*arguments, code=2).output
 
 

@@ -141,7 +141,7 @@ def test_what_the_judge_sees() -> None:
         return {"WRONG": 1.0}
 
     ragworth.grade("judge", table(("x", "q1", 0, "Bob [1]")), TEXTS, Scripted(script), citations=False)
-    ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, Scripted(script), swapped=True)
+    ragworth.grade("judge", table(("x", "q1", 0, "Bob")), TEXTS, Scripted(script), prompt="grade-swapped")
     user = "Question: Who built the mill?\nAccepted answer: Ann Lee\nAccepted answer: Ann\n\nAnswer given:\n<answer "
     for request in seen:
         shown = request.prompt.messages[-1].content

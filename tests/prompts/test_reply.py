@@ -11,16 +11,12 @@ import pytest
 
 import ragworth
 from ragworth import Collection
-from ragworth.annotators.annotation import annotate, annotation_items, build_annotator
-from ragworth.annotators.reliability import check_annotation
-from ragworth.calls.job import Job
+from ragworth.annotators.annotation import annotate
 from ragworth.errors import PromptError
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.prompts import PROMPT_SETS, load_prompt
 from ragworth.prompts.template import Template, parse_template
-from ragworth.tables import Contexts
-from ragworth.tasks.contract import run_task
 from ragworth.tasks.labels import LabelScale
 from tests.conftest import Save
 
@@ -303,16 +299,6 @@ def test_a_chosen_prompt_is_used_also_with_a_model_that_was_taught_to_decline() 
     assert "rating@" in found["source"][0]
     usual = annotate("ratings", RUN, TEXTS, model, k=1).frame
     assert "answerability" in usual["source"][0]
-
-
-def test_the_papers_prompts_have_no_other_order() -> None:
-    job = Job(Heard('{"grade": "A"}').model)
-    annotator = build_annotator("relevance", job.card, TEXTS, "papers", {})
-    items = annotation_items(annotator, Contexts(RUN), TEXTS)
-    checks = check_annotation(annotator, items, run_task(annotator, items, job), job)
-    assert [each.reason for each in checks if each.check == "other order"] == [
-        "there is no relevance-swapped.txt beside the prompt"
-    ]
 
 
 def test_a_file_has_its_zero_shot_version_beside_it(tmp_path: Path) -> None:

@@ -51,8 +51,6 @@ class AbstentionAnnotator(Annotator):
     title: ClassVar[str] = "probability that the model declines to answer from the passage alone"
     aspects: ClassVar[tuple[str, ...]] = ("abstention",)
     prompts: ClassVar[tuple[str, ...]] = ("abstention",)
-    worth: ClassVar[float] = -1.0
-    swapped: ClassVar[bool] = True
     details: ClassVar[Mapping[str, Any]] = {
         "p_raw": pl.Float64,
         "p_calibrated": pl.Float64,

@@ -8,7 +8,7 @@ options, in Python and on the command line. `program` asks the model about one i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -92,8 +92,6 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     texts: TextLookup
     folder: str | Path | None = None
     """Folder with the user's own prompts."""
-    swap: bool = field(default=False, kw_only=True)
-    """Ask with the prompts ``NAME-swapped``."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -115,16 +113,10 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     """Slots that its prompts must have; other values are optional."""
     compares: ClassVar[tuple[str, ...]] = ()
     """Parts of a collection that it requires: ``answers``, ``subquestions``."""
-    ordinal: ClassVar[bool] = False
-    """Whether labels are ordered, so that neighbours disagree less."""
     labelled: ClassVar[bool] = False
-    """Whether values are labels, which two judges agree on or not, rather than measurements."""
-    worth: ClassVar[float] = 1.0
-    """1 if higher values are better for the passage, −1 if they are worse."""
+    """Whether values are labels rather than measurements."""
     takes_answers: ClassVar[bool] = False
     """Whether it can judge contexts by existing answers (its field ``book``)."""
-    swapped: ClassVar[bool] = False
-    """Whether there is a prompt ``NAME-swapped`` with everything in the other order, to test if order matters."""
 
     def __post_init__(self) -> None:
         validate_options(self, self.kind)
@@ -232,5 +224,4 @@ class Annotator(Task[AnnotationItem, AspectValues, AnnotationResult]):
     def _load(self, name: str) -> Template:
         """A prompt from its file. The setting ``prompt``, where a kind has it, replaces the first prompt."""
         own: str = getattr(self, "prompt", "") if name == self.prompt_names[0] else ""
-        template = prompts.load_prompt(own or name, self.folder, self.card.prompts, swapped=self.swap)
-        return replace(template, name=f"{name}-swapped" if self.swap else name)
+        return replace(prompts.load_prompt(own or name, self.folder, self.card.prompts), name=name)

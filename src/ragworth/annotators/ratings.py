@@ -44,11 +44,9 @@ class RatingAnnotator(Annotator):
     unit: ClassVar[AnnotationUnit] = "rating"
     aspects: ClassVar[tuple[str, ...]] = ("rating",)
     compares: ClassVar[tuple[str, ...]] = ("subquestions",)
-    ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("rating",)
     scales: ClassVar[Mapping[str, LabelScale]] = {"rating": RATING_SCALE}
     labelled: ClassVar[bool] = True
-    swapped: ClassVar[bool] = True
     slots: ClassVar[tuple[str, ...]] = ("subquestion", "passage")
     details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
 

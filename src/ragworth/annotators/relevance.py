@@ -39,11 +39,9 @@ class RelevanceAnnotator(Annotator):
     kind: ClassVar[str] = "relevance"
     title: ClassVar[str] = "whether the passage holds the answer, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("relevance",)
-    ordinal: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("relevance", "relevance-graded")
     scales: ClassVar[Mapping[str, LabelScale]] = {"relevance": RELEVANCE_LABELS, "relevance-graded": RELEVANCE_GRADES}
     labelled: ClassVar[bool] = True
-    swapped: ClassVar[bool] = True
     details: ClassVar[Mapping[str, Any]] = {
         "p": pl.Float64,
         "expected": pl.Float64,

@@ -27,7 +27,6 @@ from ragworth.cli.model_options import (
 )
 from ragworth.cli.output import print_notes
 from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
-from ragworth.cli.reliability import check_options, print_check, print_forecasts
 from ragworth.cli.task_options import setting_options
 from ragworth.cli.task_output import aspect_summary, print_rows, result_options, stop_if_none, write_rows
 
@@ -49,7 +48,7 @@ def command() -> None:
 
     \b
     ragworth annotate abstention contexts.jsonl -o abstention.parquet
-    ragworth annotate relevance --collection beir:FOLDER bm25.run --depth 10 --check
+    ragworth annotate relevance --collection beir:FOLDER bm25.run --depth 10
     ragworth annotate confidence contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
 
@@ -73,7 +72,6 @@ def command_for(kind: str) -> click.Command:
         help="Folder with your own prompts; they replace the built-in ones.",
     )
     @own
-    @check_options
     @model_options
     @result_options
     @call_options
@@ -93,7 +91,6 @@ def annotate_files(
     model: str,
     settings: tuple[str, ...],
     prompts: str | None,
-    check: bool,
     output: str | None,
     look: str,
     given_answers: str | None = None,
@@ -105,8 +102,7 @@ def annotate_files(
     """Read, check, judge, write."""
     from ragworth.annotators import ANNOTATORS, annotation
     from ragworth.annotators.hop_contribution import split_by_hops
-    from ragworth.annotators.reliability import check_annotation, plan_annotation_and_checks
-    from ragworth.tasks.contract import run_task
+    from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.query_sample import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
@@ -126,7 +122,7 @@ def annotate_files(
         things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
         things = sample_by_query(things, wanted.limit, wanted.sample)
         if calling.dry_run:
-            print_forecasts(plan_annotation_and_checks(annotator, things, work, check))
+            click.echo(str(plan_task(annotator, things, work)))
             print_notes(tuple(annotator.plan_notes(things)), calling.quiet)
             return
         print_capabilities(work.card, calling)
@@ -140,8 +136,6 @@ def annotate_files(
             print_rows(result.frame, look, aspect_summary(result.frame), None if calling.quiet else output)
             if annotator.takes_answers and look == "summary":
                 print_profile(result.frame, found.collection)
-            if check:
-                print_check(check_annotation(annotator, things, result, work), look)
         stop_if_none(result.frame, "judgment")
 
 

@@ -19,7 +19,6 @@ from ragworth.cli.model_options import (
 )
 from ragworth.cli.output import print_notes
 from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
-from ragworth.cli.reliability import check_options, print_check, print_forecasts
 from ragworth.cli.task_options import setting_options
 from ragworth.cli.task_output import (
     aspect_summary,
@@ -88,8 +87,7 @@ def command_for(kind: str) -> click.Command:
         prompts = click.option(
             "--prompts", type=folder, help="Folder with your own prompts; they replace the built-in ones."
         )
-        people = click.option("--labels", help="With --check: grades by people: system, query, value or label.")
-        decorators += [prompts, check_options, people, model_options, result_options, call_options]
+        decorators += [prompts, model_options, result_options, call_options]
     else:
         plan = click.option("--dry-run", is_flag=True, help="Say what would be graded, and grade nothing.")
         quiet = click.option("--quiet", is_flag=True, help="Don't print notes.")
@@ -104,11 +102,10 @@ def grade_files(
     kind: str, *, graded_answers: str, each: str | None, output: str | None, look: str, quiet: bool, **given: Any
 ) -> None:
     """Read, check, grade, write."""
-    from ragworth.errors import InputError, format_count
+    from ragworth.errors import format_count
     from ragworth.generation.answer_files import read_answers
     from ragworth.graders import grading
-    from ragworth.graders.human_labels import read_human_labels
-    from ragworth.graders.reliability import check_grading, plan_grading_and_checks
+    from ragworth.tasks.contract import plan_task
     from ragworth.tasks.query_sample import sample_by_query
 
     wanted = take_collection_options(given)
@@ -141,24 +138,18 @@ def grade_files(
     calling = CallOptions(
         quiet=quiet, **{name: given.pop(name) for name in CallOptions.__dataclass_fields__ if name != "quiet"}
     )
-    check, labels = given.pop("check"), given.pop("labels")
-    if labels and not check:
-        raise InputError("labels are for --check", remedy="give --check too")
     prompts = given.pop("prompts")
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(given.pop("model"), given.pop("settings"))))
         work = stack.enter_context(open_job(asked, calling, None))
         grader = grading.build_grader(kind, work.card, found.collection, book, prompts, given)
-        people = read_human_labels(labels, grader) if labels else None
         if calling.dry_run:
-            print_forecasts(plan_grading_and_checks(grader, things, work, check))
+            click.echo(str(plan_task(*grading.grading_task(grader, things), work)))
             return
         print_capabilities(work.card, calling)
         with report_job(work, calling):
             result = grading.run_grading(grader, things, work)
             tell_all(result)
-            if check:
-                print_check(check_grading(grader, things, result, work, people), look)
         stop_if_none(result.frame, "outcome")
 
 

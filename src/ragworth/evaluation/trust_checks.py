@@ -118,7 +118,7 @@ def _setting_files(space: Workspace, steps: list[tuple[KeyPath, Step]]) -> Itera
 
 
 def _prompt_files(space: Workspace, text: str) -> Iterator[Path]:
-    """The file of a prompt and its variants (``NAME-swapped``, ``NAME-alone``), wherever they may be looked for."""
+    """The file of a prompt and its variant ``NAME-alone``, wherever they may be looked for."""
     own = [space.path(space.prompts) / f"{text}.txt"] if space.prompts else []
     for path in (*own, space.path(text), Path(text)):
         if path.is_file():

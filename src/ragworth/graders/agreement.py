@@ -9,17 +9,19 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.errors import InputError, format_list
-from ragworth.graders.human_labels import CORRECT_OR_NOT, HUMAN_SOURCE
 from ragworth.stats.agreement import Kappa, cohen_kappa
 from ragworth.tables import OK, Outcomes
 from ragworth.tables.coercion import Data
+
+HUMAN_SOURCE = "human"
+"""The aspect of grades by people, where a table says no more of them."""
 
 KEYS = ["system", "query"]
 MAX_LABELS = 10
 """Distinct values above which they are no labels, so that κ says nothing."""
 
 NOT_LABELS = f"there are more than {MAX_LABELS} different values, so they are no labels"
-BINARY_SCALES = (CORRECT_OR_NOT, {1.0, -1.0})
+BINARY_SCALES = ({0.0, 1.0}, {1.0, -1.0})
 """Values of people who only said correct or not, as numbers or in words."""
 
 OTHER_SCALE = "people's grades are on another scale"

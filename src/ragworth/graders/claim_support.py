@@ -57,7 +57,6 @@ class SupportJudge(Grader):
     prompt: str = prompt_option("support")
     how: str = label_method_option()
     length: int = option(16, "maximum tokens of what the model writes", low=1)
-    swapped: bool = option(False, "ask with the labels in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values where the passages did not fit whole")
 
     asks_model: ClassVar[bool] = True

@@ -51,14 +51,7 @@ class Grader:
     asks_model: ClassVar[bool] = False
     """Whether it asks a model."""
     prompts: ClassVar[tuple[str, ...]] = ()
-    """Names of the prompts it asks with; a grader with the setting ``swapped`` has a twin
-    ``NAME-swapped`` of each, with everything in the other order."""
-    labelled: ClassVar[bool] = False
-    """Whether values are labels, which two judges agree on or not, rather than measurements."""
-    ordinal: ClassVar[bool] = False
-    """Whether labels are ordered, so that neighbours nearly agree."""
-    possible: ClassVar[Mapping[str, float]] = {}
-    """Values by label; empty if a value may be any number."""
+    """Names of the prompts it asks with."""
     rounds: ClassVar[int] = 1
     """Maximum rounds of calls for an answer; each depends on the responses to the one before."""
     single: ClassVar[bool] = True
@@ -136,10 +129,9 @@ class Grader:
     @cached_property
     def template(self) -> Template:
         """The prompt; the setting ``prompt``, if there is one, replaces the default."""
-        swapped, own = getattr(self, "swapped", False), getattr(self, "prompt", "")
+        own = getattr(self, "prompt", "")
         own_set = self.card.prompts if self.card is not None else "fenced"
-        template = prompts.load_prompt(own or self.prompt_name, self.folder, own_set, swapped=swapped)
-        return replace(template, name=f"{self.prompt_name}{'-swapped' if swapped else ''}")
+        return replace(prompts.load_prompt(own or self.prompt_name, self.folder, own_set), name=self.prompt_name)
 
     @property
     def model(self) -> Card:

@@ -63,7 +63,6 @@ class CoverageGrader(Grader):
     prompt: str = prompt_option("rating")
     how: str = label_method_option()
     length: int = option(32, "maximum tokens of what the model writes", low=1)
-    swapped: bool = option(False, "ask with everything in the other order, to see whether that matters")
     keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
     _unrated: set[str] = field(default_factory=set, init=False, compare=False)
     """Queries without ratings that were met."""

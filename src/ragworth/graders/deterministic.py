@@ -37,8 +37,6 @@ class DeterministicGrader(Grader):
     title: ClassVar[str] = "correct, abstained or wrong, by comparing texts"
     version: ClassVar[int] = 13
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
-    labelled: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
     details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String}
 
     def check_for(self, answers: Sequence[Answer]) -> None:

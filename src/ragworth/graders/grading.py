@@ -217,10 +217,8 @@ def _withdrawn(finding: AspectValues | NoValue, reason: str) -> AspectValues | N
     return finding._replace(values=dict.fromkeys(finding.values, NoValue(UNFIT_MODEL, reason)))
 
 
-def grading_task(
-    grader: Grader, answers: Sequence[Answer], *, controlled: bool = True
-) -> tuple[GradingTask, list[Answer]]:
-    """The task, and the answers that get an outcome; refused where none does. Without ``controlled``, no controls."""
+def grading_task(grader: Grader, answers: Sequence[Answer]) -> tuple[GradingTask, list[Answer]]:
+    """The task, and the answers that get an outcome; refused where none does."""
     graded = [each for each in answers if grader.graded(each)]
     if not graded:
         raise InputError(
@@ -228,15 +226,13 @@ def grading_task(
             expected="answers of a system that is not only there for others to be held against",
         )
     grader.check_for(graded)
-    others = [each for each in answers if not grader.graded(each) and grader.control(each)] if controlled else []
+    others = [each for each in answers if not grader.graded(each) and grader.control(each)]
     return GradingTask(grader, others), graded
 
 
-def run_grading(
-    grader: Grader, answers: Sequence[Answer], job: Job | None, *, controlled: bool = True
-) -> GradingResult:
+def run_grading(grader: Grader, answers: Sequence[Answer], job: Job | None) -> GradingResult:
     """Grade answers, and put the repeats together."""
-    task, graded = grading_task(grader, answers, controlled=controlled)
+    task, graded = grading_task(grader, answers)
     return run_task(task, graded, job)
 
 

@@ -44,14 +44,10 @@ class IdealGrader(Grader):
     prompt: str = prompt_option("ideal")
     how: str = label_method_option()
     length: int = option(32, "maximum tokens of what the model writes", low=1)
-    swapped: bool = option(False, "ask with scale and answers in the other order, to see whether that matters")
 
     kind: ClassVar[str] = "ideal"
     title: ClassVar[str] = "how much of an ideal answer it holds, 1 to 5, by the model as judge"
     aspects: ClassVar[tuple[str, ...]] = ("ideal",)
-    labelled: ClassVar[bool] = True
-    ordinal: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = dict(zip(IDEAL_SCALE.labels, IDEAL_SCALE.values, strict=True))
     asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("ideal",)
     details: ClassVar[Mapping[str, Any]] = {

@@ -39,14 +39,11 @@ class JudgeGrader(Grader):
     prompt: str = prompt_option("grade")
     how: str = label_method_option()
     length: int = option(32, "maximum tokens of what the model writes", low=1)
-    swapped: bool = option(False, "ask with the options in the other order, to see whether that matters")
 
     kind: ClassVar[str] = "judge"
     title: ClassVar[str] = "correct, abstained or wrong, by the model as judge"
     version: ClassVar[int] = 2
     aspects: ClassVar[tuple[str, ...]] = ("grade",)
-    labelled: ClassVar[bool] = True
-    possible: ClassVar[Mapping[str, float]] = GRADER_VALUES
     asks_model: ClassVar[bool] = True
     prompts: ClassVar[tuple[str, ...]] = ("grade",)
     details: ClassVar[Mapping[str, Any]] = {

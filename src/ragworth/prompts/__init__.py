@@ -65,9 +65,7 @@ def named_set(folder: str | Path | None) -> str | None:
     return Path(folder).name if folder is not None and known else None
 
 
-def load_prompt(
-    name: str, folder: str | Path | None = None, prompt_set: str = "fenced", *, swapped: bool = False
-) -> Template:
+def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Template:
     """Load a prompt by name, or by the path of a file.
 
     Parameters
@@ -76,7 +74,6 @@ def load_prompt(
     folder: the user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. The name of one of
         ragworth's own sets, unless such a folder exists, selects that set before ``prompt_set``.
     prompt_set: which of ragworth's own sets to use by default; a model's card says which it takes (``card.prompts``).
-    swapped: load the prompt's twin with everything in the other order instead, ``NAME-swapped.txt`` beside it.
     """
     path = find_prompt(name, folder, prompt_set)
     if path is None:
@@ -85,8 +82,6 @@ def load_prompt(
             expected=", ".join(prompt_names(folder)),
             remedy="use one of these, one of another set, such as papers/relevance, or your own file",
         )
-    if swapped:
-        path = path.with_name(f"{path.stem}-swapped.txt")
     return _read(path, path.stem)
 
 
