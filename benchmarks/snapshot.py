@@ -84,7 +84,6 @@ ratings = "ratings.txt"
 bm25 = 'bm25(stopwords="english") % 5'
 reversed = 'bm25(stopwords="english") % 5 >> reversed'
 random = 'random % 5'
-pointwise = 'bm25 % 8 >> pointwise % 5'
 listwise = 'bm25 % 8 >> listwise(window=4, step=2) % 5'
 useful = 'bm25 % 8 >> useful % 5'
 fused = 'fused(bm25, random) % 5'

@@ -13,6 +13,8 @@ from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from tests.evaluation.samples import Models, change, lines, statuses, workspace
 
+JUDGED = 'useful(estimator="sequence")'
+
 TOML = """
 title = "The mill"
 k = 2
@@ -24,7 +26,7 @@ qrels = "qrels.txt"
 
 [systems]
 first = {run = "first.run"}
-judged = 'run("first.run") >> pointwise'
+judged = 'run("first.run") >> useful(estimator="sequence")'
 useful = 'run("first.run") >> useful'
 
 [judgments]
@@ -35,8 +37,8 @@ use = ["nDCG@2"]
 """
 
 
-def labels(asked: list[tuple[str, Request]]) -> list[str]:
-    return [request.labels[0] for _, request in asked if isinstance(request, Choose)]
+def estimators(asked: list[tuple[str, Request]]) -> list[str]:
+    return [request.estimator for _, request in asked if isinstance(request, Choose)]
 
 
 def shown(folder: Path, system: str) -> list[str]:
@@ -53,8 +55,7 @@ def by_label(request: Request) -> dict[str, float]:
     assert isinstance(request, Choose)
     text = request.prompt.messages[-1].content
     number = int(text.split("Passage ")[1].split(":")[0]) if "Passage " in text else 5
-    share = number / 20
-    return {"YES": share, "NO": 1 - share} if request.labels[0] == "YES" else {"NO-RESPONSE": 1 - share}
+    return {"NO-RESPONSE": 1 - number / 20}
 
 
 @pytest.fixture
@@ -65,8 +66,8 @@ def folder(tmp_path: Path, models: Models) -> Path:
 
 def test_what_is_asked_is_asked_once(folder: Path, models: Models) -> None:
     stages = evaluate(folder, until="score").stages
-    asked = labels(models.taken())
-    assert asked.count("YES") == 8  # the passages of the run, each once
+    asked = estimators(models.taken())
+    assert asked.count("sequence") == 8  # the passages of the run, each once
     facts = next(stage for stage in stages if stage["name"] == "retrieve")
     assert (facts["status"], facts["calls"], facts["failed"]) == ("done", 16, 0)
     # The judgment asks what the step has asked: its passages come from the store.
@@ -82,7 +83,7 @@ def test_what_is_asked_is_asked_once(folder: Path, models: Models) -> None:
 def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> None:
     stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert models.taken() == []
-    assert stages["retrieve.judged"].startswith("pointwise: 8 requests, 8 distinct, 0 answered already; 8 calls")
+    assert stages["retrieve.judged"].startswith(f"{JUDGED}: 8 requests, 8 distinct, 0 answered already; 8 calls")
     assert stages["retrieve.useful"].startswith("useful: 8 requests")
     assert "annotate.abstention" in stages
     assert not list((folder / ".ragworth").glob("stages/retrieve-*"))
@@ -96,7 +97,7 @@ def test_a_plan_asks_nothing_and_keeps_nothing(folder: Path, models: Models) -> 
 
 
 def test_a_plan_counts_once_what_systems_share(folder: Path, models: Models) -> None:
-    change(folder, "useful = 'run(\"first.run\") >> useful'", "first_two = 'run(\"first.run\") % 2 >> pointwise'")
+    change(folder, "useful = 'run(\"first.run\") >> useful'", f"first_two = 'run(\"first.run\") % 2 >> {JUDGED}'")
     stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
     assert "; 8 calls to make" in stages["retrieve.judged"]
     assert "6 requests, 6 distinct, 6 answered already; 0 calls to make" in stages["retrieve.first_two"]
@@ -111,7 +112,7 @@ def test_another_model_asks_again(folder: Path, models: Models) -> None:
     change(folder, 'title = "The mill"', 'title = "The mill"\nmodel = "other"')
     assert statuses(evaluate(folder, until="retrieve").stages)["retrieve"] == "done"
     assert {spec for spec, _ in models.taken()} == {"other"}
-    change(folder, ">> pointwise'", """>> pointwise(model="third")'""")
+    change(folder, f">> {JUDGED}'", """>> useful(model="third", estimator="sequence")'""")
     evaluate(folder, until="retrieve")
     assert {spec for spec, _ in models.taken()} == {"third"}
 
@@ -120,15 +121,15 @@ def test_an_own_prompt_asks_again(folder: Path, models: Models) -> None:
     evaluate(folder, until="retrieve")
     models.taken()
     (folder / "mine").mkdir()
-    (folder / "mine" / "rerank-yes.txt").write_text("[user]\n{{passage*}}\n{{query}} YES or NO?")
+    (folder / "mine" / "abstention.txt").write_text("[user]\n{{passage*}}\n{{query}} Or NO-RESPONSE?")
     change(folder, "[metrics]", '[paths]\nprompts = "mine"\n\n[metrics]')
     assert statuses(evaluate(folder, until="retrieve").stages)["retrieve"] == "done"
-    assert set(labels(models.taken())) == {"YES"}
+    assert set(estimators(models.taken())) == {"sequence", "first-token"}
 
 
 def test_a_budget_ends_it_and_it_goes_on(folder: Path, models: Models) -> None:
     change(folder, "[metrics]", "[budget]\ncalls = 5\n\n[metrics]")
-    with pytest.raises(JobStopped, match=r"retrieve, judged: pointwise: the budget is spent"):
+    with pytest.raises(JobStopped, match=r"retrieve, judged: useful.*: the budget is spent"):
         evaluate(folder, until="retrieve")
     first = models.taken()
     assert len(first) == 5
@@ -150,17 +151,18 @@ def test_calls_that_failed_are_tried_again(folder: Path, models: Models) -> None
     assert statuses(evaluate(folder, until="retrieve").stages)["retrieve"] == "done"
     assert len(models.taken()) == 4
     models.failing = lambda request: True
-    change(folder, ">> pointwise'", """>> pointwise(model="third")'""")
+    change(folder, f">> {JUDGED}'", """>> useful(model="third", estimator="sequence")'""")
     with pytest.raises(JobStopped, match="all 8 calls failed: server-error 8"):
         evaluate(folder, until="retrieve")
 
 
 def test_notes_name_the_systems_and_are_told_again(folder: Path, models: Models) -> None:
-    change(folder, "[judgments]", """both = 'run("first.run") % 3 >> useful >> pointwise'\n\n[judgments]""")
+    change(folder, "[judgments]", f"both = 'run(\"first.run\") % 3 >> useful >> {JUDGED}'\n\n[judgments]")
     models.failing = lambda request: "Passage 2:" in request.prompt.messages[-1].content
     models.reason = "too-long"  # which another time would not mend
     facts = evaluate(folder, until="retrieve").stages[-1]
-    said = "pointwise: 2 of 8 passages could not be judged and stand behind the others in the order before (too-long 2)"
+    reason = "(too-long 2)"
+    said = f"{JUDGED}: 2 of 8 passages could not be judged and stand behind the others in the order before {reason}"
     assert f"judged, both: {said}" in facts["notes"]
     assert said in facts["noted"]["judged"]
     assert said in facts["noted"]["both"]
@@ -185,11 +187,11 @@ def test_steps_inside_of_others_are_planned_and_written_down(folder: Path, model
         folder / "passages.jsonl",
         [{"_id": f"d:{n}-{n + 1}@small", "text": f"Passage {n}: a mill"} for n in range(1, 5)],
     )
-    change(folder, 'first = {run = "first.run"}', """inside = 'within(bm25 % 3 >> pointwise, chunks="small")'""")
-    change(folder, """judged = 'run("first.run") >> pointwise'\nuseful = 'run("first.run") >> useful'""", "")
+    change(folder, 'first = {run = "first.run"}', """inside = 'within(bm25 % 3 >> useful, chunks="small")'""")
+    change(folder, f"""judged = 'run("first.run") >> {JUDGED}'\nuseful = 'run("first.run") >> useful'""", "")
     stages = {stage.name: stage.words for stage in plan_evaluation(config.read(folder)).stages}
-    assert stages["retrieve.inside"].startswith("pointwise: 6 requests")  # q3 shares no word with them
+    assert stages["retrieve.inside"].startswith("useful: 6 requests")  # q3 shares no word with them
     assert models.taken() == []
     results = evaluate(folder, until="report").folder
     assert results is not None
-    assert "rerank-yes" in json.loads((results / "manifest.json").read_text())["prompts"]
+    assert "abstention" in json.loads((results / "manifest.json").read_text())["prompts"]

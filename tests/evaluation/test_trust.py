@@ -131,7 +131,7 @@ def test_texts_that_would_travel_unencrypted_are_noted_before_the_first_call(
 
 
 def test_a_step_names_no_server_without_consent(tmp_path: Path) -> None:
-    step = f'pointwise(model="openai:toy@{ELSEWHERE}")'
+    step = f'useful(model="openai:toy@{ELSEWHERE}")'
     folder = workspace(tmp_path / "w", TOML.replace("[judgments]", f"third = 'bm25 >> {step}'\n[judgments]"))
     assert "--allow-server llm.example" in refused(folder)
 

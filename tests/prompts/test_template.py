@@ -298,8 +298,6 @@ SHIPPED: dict[str, dict[str, Any]] = {
         "task": "Ask.",
         "style": "a question",
     },
-    "rerank-question": {"passage": "P1 text"},
-    "rerank-yes": ONE,
     "support": {**SEVERAL, "statement": "Ann built it."},
     "support-swapped": {**SEVERAL, "statement": "Ann built it."},
 }
@@ -427,8 +425,6 @@ PLAIN = {
     "relevance": "d0aa0daaf260",
     "reply": "285e4c958bcb",
     "rerank-list": "2f378025f7f0",
-    "rerank-question": "04bc37df60ec",
-    "rerank-yes": "ddd38b30aaf6",
 }
 
 OTHERS = ("passage", "passages", "answer")
@@ -485,7 +481,7 @@ def test_shipped_prompts_render(name: str, prompt_set: str) -> None:
     assert passages(prompt) == ["P1 text", "P2 text"][: len(prompt.passages)]
     assert bool(prompt.passages) == ("passage" in found.slots.values() or "passages" in found.slots)
     user = prompt.messages[-1].content
-    asked = {"query", "subquestion"} & set(found.slots) and name != "rerank-question"  # which the model is to ask
+    asked = {"query", "subquestion"} & set(found.slots)  # which the model is to ask
     assert "Who?" in user or not asked
     assert all("{{" not in message.content for message in prompt.messages)
     for answer in SHIPPED[name].get("answers", []):

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
-
-from ragworth.llm.contract import Generate, Request, Score
+from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import StepContext
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
-from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.useful import Useful
 from ragworth.tables import Contexts
 from tests.retrieval.samples import world
@@ -27,17 +24,11 @@ def grades(request: Request) -> list[int]:
 def perfect(request: Request) -> ScriptedReply:
     """A judge that reads the grade (0 to 9) in the text, and sees no difference between equal ones."""
     found = grades(request) or [5]
-    if isinstance(request, Score):
-        return float(found[0] - 10)
     if isinstance(request, Generate):
         order = sorted(range(len(found)), key=lambda place: -found[place])
         return " > ".join(f"[{place + 1}]" for place in order)
-    if request.labels[0] == "YES":
-        return {"YES": found[0] / 10, "NO": 1 - found[0] / 10}
-    if request.labels[0] == "NO-RESPONSE":
-        return {"NO-RESPONSE": 1 - found[0] / 10}
-    best = [label for label, grade in zip(request.labels, found, strict=True) if grade == max(found)]
-    return dict.fromkeys(best, 0.9 / len(best))
+    assert isinstance(request, Choose)
+    return {"NO-RESPONSE": 1 - found[0] / 10}
 
 
 def graded(values: list[int], model: Any = None, **more: Any) -> tuple[StepContext, Contexts]:
@@ -58,21 +49,4 @@ def ideal(values: list[int]) -> list[int]:
     return sorted(range(len(values)), key=lambda place: -values[place])
 
 
-METHODS: list[LlmReranker] = [
-    Pointwise(),
-    Pointwise(by="likelihood"),
-    Listwise(),
-    Useful(),
-    Useful(judge="scripted"),
-]
-
-
-def name_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge that is named is the same scripted model."""
-    from ragworth.tasks import models
-
-    real = models.resolve_model
-    monkeypatch.setattr(
-        "ragworth.retrieval.rerankers.asker.resolve_model",
-        lambda model: Scripted(perfect, name="judge") if model == "scripted" else real(model),
-    )
+METHODS: list[LlmReranker] = [Listwise(), Useful()]

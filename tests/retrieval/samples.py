@@ -73,15 +73,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         },
     ),
     "sparse": st.fixed_dictionaries({"model": st.text(min_size=1)}),
-    "fused": st.fixed_dictionaries(
-        {},
-        optional={
-            "method": st.sampled_from(["rrf", "weighted"]),
-            "k": NUMBERS,
-            "weights": st.lists(NUMBERS.filter(bool), min_size=2, max_size=2),
-            "scale": st.sampled_from(["minmax", "z"]),
-        },
-    ),
+    "fused": st.fixed_dictionaries({}, optional={"k": NUMBERS}),
     "run": st.fixed_dictionaries({"path": st.text(min_size=1)}),
     "oracle": st.fixed_dictionaries({}, optional={"level": st.floats(-9, 9), "fill": st.booleans()}),
     "adversary": st.fixed_dictionaries({}, optional={"level": st.integers(-9, 9), "seed": st.integers(0, 10**17)}),
@@ -101,14 +93,11 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         {"model": st.sampled_from(["cross-encoder:a/b", "./here"])},
         optional={"length": st.integers(0, 999), "depth": st.integers(0, 99)},
     ),
-    "pointwise": st.fixed_dictionaries(
-        {}, optional={"by": st.sampled_from(["yes", "likelihood"]), "model": st.text(), "depth": st.integers(0, 99)}
-    ),
     "listwise": st.fixed_dictionaries(
         {}, optional={"window": st.integers(12, 99), "step": st.integers(1, 11), "words": st.integers(0, 999)}
     ),
     "useful": st.fixed_dictionaries(
-        {}, optional={"judge": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
+        {}, optional={"model": st.text(), "estimator": st.sampled_from(["first-token", "sequence", "sampled"])}
     ),
     "mmr": st.fixed_dictionaries(
         {},
@@ -125,7 +114,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 }
 
 
-RERANKERS = ["rerank", "pointwise", "listwise", "useful", "mmr"]
+RERANKERS = ["rerank", "listwise", "useful", "mmr"]
 BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
 
 
@@ -133,10 +122,7 @@ BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top
 def steps(draw: st.DrawFn, names: list[str]) -> Step:
     name = draw(st.sampled_from(names))
     inside = [draw(pipelines()) for _ in range(2)] if name == "fused" else []
-    settings = draw(SETTINGS[name])
-    if not all(part.scored for part in inside):
-        settings.pop("method", None)  # only scores can be weighted
-    return STEPS.get(name)(*inside, **settings)
+    return STEPS.get(name)(*inside, **draw(SETTINGS[name]))
 
 
 @st.composite

@@ -11,30 +11,29 @@ from hypothesis import strategies as st
 
 from ragworth.calls.programs import NoValue
 from ragworth.errors import InputError
-from ragworth.llm.contract import Request
-from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, truncate_words
-from ragworth.retrieval.steps.listwise import MISSING, STRANGE, TWICE, Listwise, parse_permutation, sliding_windows
-from ragworth.retrieval.steps.pointwise import Pointwise
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.steps.listwise import (
+    MISSING,
+    STRANGE,
+    TWICE,
+    Listwise,
+    parse_permutation,
+    sliding_windows,
+    truncate_words,
+)
 from ragworth.retrieval.steps.useful import Useful
-from tests.retrieval.judges import METHODS, graded, grades, ideal, name_the_judge, perfect, reranked
+from tests.retrieval.judges import METHODS, graded, grades, ideal, perfect, reranked
 from tests.strategies import examples
 from tests.tiers import slow
-
-
-@pytest.fixture(autouse=True)
-def _named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name_the_judge(monkeypatch)
 
 
 @pytest.mark.parametrize("step", METHODS, ids=str)
 @examples(25)
 @given(values=st.lists(st.integers(1, 9), max_size=20))
 def test_a_perfect_judge_gives_the_ideal_order(step: LlmReranker, values: list[int]) -> None:
-    """Equal grades stay in the order before; utility of a relevant passage grows with its grade, of others it sinks."""
-    if isinstance(step, Useful) and step.judge:
-        values = [max(5, value) for value in values]
+    """Equal grades stay in the order before."""
     model = Scripted(perfect)
     assert reranked(step, values, model) == ideal(values)
     assert model.calls <= step.max_calls(len(values))
@@ -49,23 +48,16 @@ def test_only_the_first_are_reranked(step: LlmReranker) -> None:
 
 def test_scores_are_those_of_the_judge() -> None:
     context, before = graded([3, 7])
-    made = Pointwise(depth=1).apply(before, context)
-    assert made.frame["score"].to_list() == [0.3, None]
+    assert Useful(depth=1).apply(before, context).frame["score"].to_list() == [pytest.approx(0.3), None]
     assert Useful().apply(before, context).frame["score"].to_list() == pytest.approx([0.7, 0.3])
-    judged = Useful(judge="scripted").apply(before, context).frame
-    assert judged["score"].to_list() == pytest.approx([0.7 * 0.4, 0.3 * -0.4])
     assert Listwise().apply(before, context).frame["score"].to_list() == [None, None]
 
 
 def test_a_model_that_only_writes() -> None:
-    def writes(request: Request) -> ScriptedReply:
-        return "YES" if grades(request)[0] > 4 else "No."
-
-    model = Scripted(writes, abilities=("generate",))
-    assert reranked(Pointwise(), [1, 6, 2, 9], model) == [1, 3, 0, 2]
-    for step in (Pointwise(by="likelihood"), Useful()):
-        with pytest.raises(InputError, match=f"s: .*{step.kind if step.kind != 'useful' else 'abstention'}"):
-            retrieve({"s": Pipeline.of("bm25") >> step}, graded([1], model)[0])
+    model = Scripted(lambda request: "Ann" if grades(request)[0] > 4 else "NO-RESPONSE", abilities=("generate",))
+    assert reranked(Useful(estimator="sampled"), [1, 6, 2, 9], model) == [1, 3, 0, 2]
+    with pytest.raises(InputError, match=r"s: .*abstention"):
+        retrieve({"s": Pipeline.of("bm25") >> Useful()}, graded([1], model)[0])
 
 
 # Calls, as the papers count them.

@@ -13,25 +13,18 @@ from ragworth.llm.scripted import Scripted
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
-from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.useful import Useful
-from tests.retrieval.judges import METHODS, graded, grades, name_the_judge, perfect
+from tests.retrieval.judges import METHODS, graded, grades, perfect
 from tests.retrieval.samples import world
-
-
-@pytest.fixture(autouse=True)
-def _named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name_the_judge(monkeypatch)
 
 
 def failing(which: Callable[[Request], bool]) -> Scripted:
     return Scripted(lambda request: Failure("timed-out") if which(request) else perfect(request))
 
 
-@pytest.mark.parametrize("step", [Pointwise(), Pointwise(by="likelihood"), Useful()], ids=str)
-def test_what_was_not_judged_stands_behind(step: LlmReranker) -> None:
+def test_what_was_not_judged_stands_behind() -> None:
     context, before = graded([1, 2, 3, 9, 4], failing(lambda request: grades(request)[0] in (2, 9)))
-    made = step.apply(before, context)
+    made = Useful().apply(before, context)
     assert made.frame["passage"].to_list() == ["p004", "p002", "p000", "p001", "p003"]
     assert any("2 of 5 passages could not be judged and stand behind" in note for note in made.notes)
     assert any("timed-out 2" in note for note in made.notes)
@@ -81,12 +74,9 @@ def test_a_passage_that_is_cut_is_noted() -> None:
             found: list[Any] = list(super().choose(requests))
             return [one._replace(usage=one.usage._replace(cut=9)) for one in found]
 
-    for step in (Pointwise(), Useful()):
-        context, before = graded([1, 2], Cutting(perfect))
-        (note,) = step.apply(before, context).notes
-        assert note.endswith(
-            "prompts that were too long for the model, and show only the beginning of their passages (2)"
-        )
+    context, before = graded([1, 2], Cutting(perfect))
+    (note,) = Useful().apply(before, context).notes
+    assert note.endswith("prompts that were too long for the model, and show only the beginning of their passages (2)")
 
 
 def test_a_model_that_never_declines_is_noted() -> None:

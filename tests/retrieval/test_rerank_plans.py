@@ -18,39 +18,32 @@ from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.rerankers.asker import StepAsker
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
-from ragworth.retrieval.steps.pointwise import Pointwise
 from ragworth.retrieval.steps.useful import Useful
-from tests.retrieval.judges import METHODS, graded, ideal, name_the_judge, perfect, reranked
+from tests.retrieval.judges import METHODS, graded, ideal, perfect, reranked
 from tests.retrieval.samples import passages, world
-
-
-@pytest.fixture(autouse=True)
-def _named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name_the_judge(monkeypatch)
 
 
 def test_written_forms() -> None:
     for text in (
         "bm25 % 20 >> listwise(window=4, step=2) % 5",
-        'bm25 >> pointwise(model="hf:a/b", by="likelihood")',
-        'bm25 >> useful(depth=5, judge="embedded:base")',
+        'bm25 >> useful(depth=5, model="hf:a/b")',
     ):
         assert str(Pipeline.of(text)) == text
-    for wrong in ("listwise(window=3, step=3)", "pointwise(by=chance)", "listwise(window=1)"):
+    for wrong in ("listwise(window=3, step=3)", "useful(estimator=chance)", "listwise(window=1)"):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
 
 
 def test_nobody_to_ask() -> None:
-    with pytest.raises(InputError, match="s: pointwise needs a model, but there is none"):
-        retrieve({"s": "bm25 >> pointwise"}, replace(world(), model_access=None))
+    with pytest.raises(InputError, match="s: useful needs a model, but there is none"):
+        retrieve({"s": "bm25 >> useful"}, replace(world(), model_access=None))
 
 
 def test_what_systems_share_is_asked_once_and_kept(tmp_path: Path) -> None:
     model = Scripted(perfect)
     texts = {f"p{number}": f"mill grade {number}" for number in range(6)}
     context = world(texts, {"q": "mill"}, None, model=model, store=tmp_path / "calls.sqlite")
-    systems = {"a": "bm25 >> pointwise", "b": "bm25 >> pointwise % 2", "c": "bm25 % 3 >> pointwise"}
+    systems = {"a": "bm25 >> useful", "b": "bm25 >> useful % 2", "c": "bm25 % 3 >> useful"}
     made = retrieve(systems, context)
     assert model.calls == 6
     assert passages(made, "b")["q"] == ["p5", "p4"]
@@ -103,7 +96,7 @@ def calls_planned(systems: dict[str, str], store: Path | None, model: Scripted) 
 
 def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
     store, model = tmp_path / "calls.sqlite", Scripted(perfect)
-    systems = {"a": "bm25 % 5 >> pointwise", "b": "bm25 % 8 >> pointwise", "c": "bm25 % 3 >> pointwise"}
+    systems = {"a": "bm25 % 5 >> useful", "b": "bm25 % 8 >> useful", "c": "bm25 % 3 >> useful"}
     assert calls_planned(systems, store, model) == [5, 3, 0]
     assert calls_planned(systems, None, model) == [5, 8, 3]  # nothing is kept for the next step
     texts = {f"p{number}": f"mill grade {number}" for number in range(9)}
@@ -118,7 +111,7 @@ def test_a_plan_counts_once_what_steps_share(tmp_path: Path) -> None:
 def test_half_of_it_in_the_store(tmp_path: Path) -> None:
     """Killed after some calls: what was asked is not asked again, and comes to the same."""
     store, values = tmp_path / "calls.sqlite", [1, 4, 2, 9, 3, 3, 7]
-    for step in (Pointwise(), Listwise(window=3, step=1)):
+    for step in (Useful(), Listwise(window=3, step=1)):
         count = 0
 
         def dying(request: Request) -> ScriptedReply:
@@ -147,13 +140,13 @@ def test_sources_know_model_and_prompts(tmp_path: Path) -> None:
     for step in METHODS:
         assert step.sources(context) == step.sources(context)
         assert step.sources(context) != step.sources(other)
-    (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{query}}")
+    (tmp_path / "abstention.txt").write_text("[user]\n{{passage*}}? {{query}}")
     own, _ = graded([1], prompts=tmp_path)
-    assert Pointwise().sources(own) != Pointwise().sources(context)
+    assert Useful().sources(own) != Useful().sources(context)
     assert Listwise().sources(own) == Listwise().sources(context)
-    (tmp_path / "rerank-yes.txt").write_text("[user]\n{{passage*}}? {{answer}}")
-    with pytest.raises(PromptError, match="no slot for query; there is no value for answer"):
-        Pointwise().sources(own)
+    (tmp_path / "abstention.txt").write_text("[user]\n{{passage*}}? {{answer}}")
+    with pytest.raises(PromptError, match="it has no slot for query; nothing is known to fill answer with"):
+        Useful().sources(own)
 
 
 def test_the_judge_sees_no_accepted_answer() -> None:
@@ -166,6 +159,6 @@ def test_the_judge_sees_no_accepted_answer() -> None:
 
     context, before = graded([1, 2], Scripted(noting))
     known = pl.DataFrame({"query": ["q"], "text": ["the secret"]})
-    Useful(judge="").apply(before, replace(context, collection=replace(context.collection, answers=known)))
+    Useful().apply(before, replace(context, collection=replace(context.collection, answers=known)))
     assert seen
     assert not any("secret" in message.content for prompt in seen for message in prompt.messages)

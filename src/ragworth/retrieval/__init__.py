@@ -43,7 +43,6 @@ STEPS: Registry[type[Step]] = Registry(
         "gold": "ragworth.retrieval.steps.controlled:Gold",
         "best_by": "ragworth.retrieval.steps.controlled:BestBy",
         "rerank": "ragworth.retrieval.steps.cross_encoder:Rerank",
-        "pointwise": "ragworth.retrieval.steps.pointwise:Pointwise",
         "listwise": "ragworth.retrieval.steps.listwise:Listwise",
         "useful": "ragworth.retrieval.steps.useful:Useful",
         "mmr": "ragworth.retrieval.steps.mmr:Mmr",

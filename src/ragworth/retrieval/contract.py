@@ -237,9 +237,6 @@ class Step:
     takes_pipelines: ClassVar[bool] = False
     """Whether its positional values are pipelines, any number of them; see `inner_pipelines`."""
 
-    scored: ClassVar[bool] = True
-    """Whether its order comes from scores, which it returns with the passages."""
-
     control: ClassVar[bool] = False
     """Whether it is for comparison only: it draws at random, goes by labels, or spoils the order."""
 

@@ -104,11 +104,6 @@ class Pipeline:
         return self
 
     @property
-    def scored(self) -> bool:
-        """Whether its order comes from scores, according to its steps."""
-        return next((step.scored for step in reversed(self.steps) if not isinstance(step, Top)), True)
-
-    @property
     def digest(self) -> str:
         """Sixteen hexadecimal digits that identify the written form."""
         return hashlib.sha256(str(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -26,7 +26,7 @@ class ModelPurpose(Enum):
         'rerank("cross-encoder:{}")',
     )
     WEIGHTS = "sparse encoders", ("ForMaskedLM",), 'sparse("{}")'
-    SPEAKING = "language models", ("ForCausalLM", "LMHeadModel"), 'pointwise(model="hf:{}")'
+    SPEAKING = "language models", ("ForCausalLM", "LMHeadModel"), 'useful(model="hf:{}")'
     VECTORS = "encoders of texts", ("Model",), 'dense("st:{}")'
 
     def __init__(self, plural: str, ends: tuple[str, ...], step: str) -> None:

@@ -10,15 +10,26 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError
+from ragworth.errors import InputError, PromptError, format_list
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Prompt
+from ragworth.prompts.template import Template
+from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker, PromptMaterials, truncate_words
+from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.units import build_cutter
 from ragworth.tasks.findings import require_abilities
+from ragworth.tasks.labels import NO_LABELS
 from ragworth.tasks.options import option as named
+from ragworth.tasks.text_lookup import TextLookup
+
+PROMPT = "rerank-list"
+SLOTS = ("query", "passages")
+"""Slots that the prompt must have."""
 
 TOKENS_PER_NUMBER = 7
 """Maximum tokens of a number with its brackets and separator."""
@@ -49,7 +60,6 @@ class Listwise(LlmReranker):
     kind: ClassVar[str] = "listwise"
     title: ClassVar[str] = "retrieved passages, ordered by a model, a window at a time"
     unit: ClassVar[str] = "window"
-    scored: ClassVar[bool] = False
     fate: ClassVar[str] = "kept their previous order"
 
     def check(self) -> None:
@@ -62,13 +72,32 @@ class Listwise(LlmReranker):
     def check_abilities(self, card: Card) -> None:
         require_abilities(card, ("generate",), "listwise")
 
-    def prompts(self, card: Card) -> tuple[str, ...]:
-        return ("rerank-list",)
+    def templates(self, context: StepContext) -> dict[str, Template]:
+        assert context.model_access is not None
+        card = context.model_access.card(self.model)
+        return {PROMPT: load_template(context.model_access.prompts, card.prompts)}
 
     def max_calls(self, passages: int) -> int:
         return len(list(sliding_windows(passages, self.window, self.step)))
 
-    def reorder(self, head: RerankInput, materials: PromptMaterials) -> Program[RerankedList]:
+    def rerank(
+        self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
+    ) -> Sequence[RerankedList | None]:
+        assert context.model_access is not None
+        template = self.templates(context)[PROMPT]
+        max_calls = sum(self.max_calls(len(head.passages)) for head in heads)
+
+        def work(card: Card) -> list[Program[RerankedList]]:
+            self.check_abilities(card)
+            return [self._reorder(head, texts, template) for head in heads]
+
+        found = context.model_access.ask(self.model, work, step=str(self), max_calls=max_calls)
+        return [
+            one if not isinstance(one, NoValue) else RerankedList(head.passages, failed=Counter({one.status: 1}))
+            for head, one in zip(heads, found, strict=True)
+        ]
+
+    def _reorder(self, head: RerankInput, texts: TextLookup, template: Template) -> Program[RerankedList]:
         order = list(head.passages)
         done = 0
         failed: Counter[str] = Counter()
@@ -76,7 +105,7 @@ class Listwise(LlmReranker):
         for start, end in sliding_windows(len(order), self.window, self.step):
             part = order[start:end]
             (outcome,) = yield [
-                Generate(self._prompt(head.query, part, materials), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
+                Generate(self._prompt(head.query, part, texts, template), max_tokens=TOKENS_PER_NUMBER * len(part) + 8)
             ]
             try:
                 generated = require_response(outcome, Generated)
@@ -90,9 +119,30 @@ class Listwise(LlmReranker):
             order[start:end] = [part[place] for place in found.places]
         return RerankedList(order, {}, done, failed, remarks)
 
-    def _prompt(self, query: str, passages: Sequence[str], materials: PromptMaterials) -> Prompt:
-        shown = [{"text": truncate_words(materials.texts.passage(each), self.words)} for each in passages]
-        return materials.templates["rerank-list"].render({"query": materials.texts.query(query), "passages": shown})
+    def _prompt(self, query: str, passages: Sequence[str], texts: TextLookup, template: Template) -> Prompt:
+        shown = [{"text": truncate_words(texts.passage(each), self.words)} for each in passages]
+        return template.render({"query": texts.query(query), "passages": shown})
+
+
+def load_template(folder: Path | None, prompt_set: str) -> Template:
+    """Load the prompt, preferably the user's own; missing and unknown slots are errors."""
+    template = prompts.load_prompt(PROMPT, folder, prompt_set)
+    NO_LABELS.for_prompt(template)
+    lacking = [slot for slot in SLOTS if slot not in template.names]
+    unknown = [slot for slot, what in template.slots.items() if slot not in SLOTS and what != "optional list"]
+    if lacking or unknown:
+        words = [f"it has no slot for {format_list(lacking)}"] if lacking else []
+        words += [f"there is no value for {format_list(unknown)}"] if unknown else []
+        raise PromptError("; ".join(words), file=template.file, expected=f"slots for {', '.join(SLOTS)}")
+    return template
+
+
+def truncate_words(text: str, words: int) -> str:
+    """The first words of a text, or characters in scripts without blanks; all of them for 0."""
+    if not words:
+        return text
+    (units,) = build_cutter("words")([text])
+    return text[: units[words].start if words < len(units) else None].rstrip()
 
 
 def sliding_windows(passages: int, size: int, step: int) -> Iterator[tuple[int, int]]:

@@ -55,7 +55,6 @@ class Mmr(Reranker):
 
     kind: ClassVar[str] = "mmr"
     title: ClassVar[str] = "retrieved passages, preferring relevant ones unlike those before them"
-    scored: ClassVar[bool] = False
 
     def problems(self, context: StepContext) -> list[str]:
         self.sources(context)  # raises if the encoder is missing

@@ -41,7 +41,6 @@ class LabelledStep(Step):
 
     place: ClassVar[Place] = "either"
     needs: ClassVar[tuple[Need, ...]] = ("relevance",)
-    scored: ClassVar[bool] = False
     control: ClassVar[bool] = True
 
     def judged(self, context: StepContext, query: str, *, relevant: bool) -> list[str]:

@@ -45,7 +45,6 @@ class Random(Step):
     control: ClassVar[bool] = True
     title: ClassVar[str] = "random passages of the collection"
     place: ClassVar[Place] = "first"
-    scored: ClassVar[bool] = False
     needs: ClassVar[tuple[Need, ...]] = ("passages",)
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:

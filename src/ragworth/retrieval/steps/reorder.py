@@ -21,7 +21,6 @@ class Reversed(Step):
     control: ClassVar[bool] = True
     title: ClassVar[str] = "retrieved passages in reverse order"
     place: ClassVar[Place] = "behind"
-    scored: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
@@ -40,7 +39,6 @@ class Shuffled(Step):
     control: ClassVar[bool] = True
     title: ClassVar[str] = "retrieved passages in random order"
     place: ClassVar[Place] = "behind"
-    scored: ClassVar[bool] = False
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
