@@ -26,7 +26,7 @@ from ragworth.build.question_set import Question, QuestionSet, from_drafts, read
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.llm.contract import Choose, Request
-from ragworth.llm.scripted import Faults, Scripted, ScriptedReply
+from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match.languages import identify_language
 
 
@@ -155,10 +155,10 @@ def test_controls_that_fail_are_no_proof_of_fitness() -> None:
 def test_failures_of_the_model_are_unknown_and_never_pass() -> None:
     world = build_world()
     reader = world.scripted_reader()
-    reader._faults = Faults(malformed=0.4, seed=1)
+    reader._error = 0.4
     with Job(reader, None) as job:
         result = run_checks(world.question_set, CheckSettings(("answerable",), "none"), job)
-    lost = result.frame.filter(pl.col("reason").str.starts_with("malformed"))
+    lost = result.frame.filter(pl.col("reason").str.starts_with("server-error"))
     assert lost.height > 20
     assert set(lost["verdict"]) == {"unknown"}
 

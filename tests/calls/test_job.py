@@ -36,7 +36,7 @@ from ragworth.llm.contract import (
     Usage,
 )
 from ragworth.llm.sampled import SampledModel
-from ragworth.llm.scripted import Faults, Scripted
+from ragworth.llm.scripted import Scripted
 from tests.calls.samples import YES, Noted, count, filled, fresh, question, questions, share
 from tests.strategies import examples
 
@@ -152,7 +152,7 @@ def spent(tally: JobTally) -> int:
 @given(st.integers(0, 12), st.integers(1, 5), st.integers(1, 4), st.floats(0, 0.5))
 @examples(40)
 def test_no_more_calls_than_allowed(most: int, batch: int, concurrency: int, faults: float) -> None:
-    model, _ = fresh(batch=batch, concurrency=concurrency, faults=Faults(error=faults))
+    model, _ = fresh(batch=batch, concurrency=concurrency, error=faults)
     work = Job(model, limits=JobLimits(calls=most))
     found = list(work.run(questions(10)))
     assert model.calls == work.tally.calls == min(most, 10)

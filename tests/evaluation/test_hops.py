@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.usefixtures("whole_report")
 def test_hops_of_a_run_are_analysed_and_reported(folder: Path, models: Models) -> None:
-    assert [stage.name for stage in plan_evaluation(read(folder), measure_pace=False).stages] == ["grade.hops"]
+    assert [stage.name for stage in plan_evaluation(read(folder)).stages] == ["grade.hops"]
     found = evaluate(folder)
     assert statuses(found.stages)["grade.hops"] == "done"
     assert found.results is not None

@@ -22,10 +22,10 @@ from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.onnx_graph import write_decoder as write_graph
 from ragworth.llm.local.onnx_runtime import OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL
-from ragworth.llm.local.onnx_tensors import FloatArithmetic
 from ragworth.llm.local.onnx_weights import merge_deltas
 from ragworth.llm.local.runtime import TokenRow as Asked
 from tests.llm.local import made_gguf
+from tests.llm.local.floats import FloatArithmetic
 from tests.training.samples import as_nq
 
 pytestmark = pytest.mark.torch

@@ -22,7 +22,7 @@ from ragworth.calls.budget import (
     unreported_tokens,
 )
 from ragworth.calls.deferred_interrupt import defer_interrupt
-from ragworth.calls.pace import PlannedCalls, expected_seconds, measure_pace, stored_pace
+from ragworth.calls.pace import PlannedCalls, expected_seconds, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.calls.stored_answers import read_answer
@@ -74,7 +74,6 @@ class Job:
     watcher: receives the tally after every batch.
     wait: seconds to wait for another process that writes to the store.
     only_plan: make no calls, not even to ask an endpoint for its capabilities.
-    measure_pace: a plan may call a model that is quick to start, to measure how long calls take.
     """
 
     def __init__(
@@ -88,11 +87,9 @@ class Job:
         executor: Executor | None = None,
         wait: float = 0.0,
         only_plan: bool = False,
-        measure_pace: bool = True,
     ) -> None:
         self.model = model
         self._only_plan = only_plan
-        self._measures_pace = measure_pace
         self._store: Store | None
         if isinstance(store, str | Path):
             self._store = opened = Store(store)
@@ -171,7 +168,7 @@ class Job:
             return known
 
     def plan(self, requests: Iterable[Request]) -> CallPlan:
-        """Plan what `run` would do. Calls are made only to measure the pace."""
+        """Plan what `run` would do, without calls."""
         asked, cached, seen = 0, 0, set[bytes]()
         missing: defaultdict[str, PlannedCalls] = defaultdict(PlannedCalls)
         waiting = iter(requests)
@@ -187,21 +184,16 @@ class Job:
             cached += len(stored)
             for key, request in fresh.items():
                 if key not in stored:
-                    missing[REQUEST_KINDS[type(request)]].add(
-                        request, estimate_tokens(request, self._choice, reasoning_tokens(self.model))
-                    )
+                    tokens = estimate_tokens(request, self._choice, reasoning_tokens(self.model))
+                    missing[REQUEST_KINDS[type(request)]].add(tokens)
         read, written = (sum(getattr(calls, kind) for calls in missing.values()) for kind in ("read", "written"))
         return CallPlan(asked, len(seen), cached, read, written, self.price, self._expected_seconds(missing))
 
     def _expected_seconds(self, missing: Mapping[str, PlannedCalls]) -> float | None:
-        """Seconds that these calls will take, from the store or, for a model that is quick to start, a few calls."""
-        if not missing:
+        """Seconds that these calls will take, if the store has calls of these kinds."""
+        if not missing or self._store is None:
             return None
-        pace = stored_pace(self._store, self._digest) if isinstance(self._store, Store) else {}
-        unknown = {kind: calls for kind, calls in missing.items() if kind not in pace}
-        if unknown and self._measures_pace and getattr(self.model, "quick_to_start", False):
-            pace |= measure_pace(self.model, unknown)
-        return expected_seconds(missing, pace, self.model.concurrency)
+        return expected_seconds(missing, stored_pace(self._store, self._digest), self.model.concurrency)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""

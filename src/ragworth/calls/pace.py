@@ -1,23 +1,13 @@
-"""How long calls take: from the calls in the store, or from a few calls to a model that is quick to start."""
+"""How long calls take, from those in the store."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from ragworth.calls.budget import TokenEstimate, estimate_tokens
+from ragworth.calls.budget import TokenEstimate
 from ragworth.calls.store import Store
-from ragworth.errors import RagworthError
-from ragworth.executors.local import answer_batch
-from ragworth.llm.contract import Failure, Model, Request
-
-SAMPLE_SIZE = 4
-"""Calls of each kind that `measure_pace` makes."""
-
-SAMPLED_FROM = 1000
-"""Calls of each kind among which those of usual length are chosen: the first, because a plan may have millions."""
 
 
 class CallPace(NamedTuple):
@@ -29,19 +19,16 @@ class CallPace(NamedTuple):
 
 @dataclass
 class PlannedCalls:
-    """Calls of one kind: how many, the tokens that they read and write, and the first of them."""
+    """Number of calls of one kind, and the tokens that they read and write."""
 
     number: int = 0
     read: int = 0
     written: int = 0
-    first: list[Request] = field(default_factory=list)
 
-    def add(self, request: Request, tokens: TokenEstimate) -> None:
+    def add(self, tokens: TokenEstimate) -> None:
         self.number += 1
         self.read += tokens.read
         self.written += tokens.written
-        if len(self.first) < SAMPLED_FROM:
-            self.first.append(request)
 
 
 def stored_pace(store: Store, digest: bytes) -> dict[str, CallPace]:
@@ -52,25 +39,6 @@ def stored_pace(store: Store, digest: bytes) -> dict[str, CallPace]:
         [digest],
     )
     return {str(kind): CallPace(float(seconds), float(tokens)) for kind, seconds, tokens in rows}
-
-
-def measure_pace(model: Model, planned: Mapping[str, PlannedCalls]) -> dict[str, CallPace]:
-    """The pace of a model by kind of call, from a few of these calls. A kind that fails has none."""
-    found: dict[str, CallPace] = {}
-    for kind, calls in planned.items():
-        ordered = sorted(calls.first, key=lambda request: estimate_tokens(request).read)
-        middle = ordered[len(ordered) // 2 :][:SAMPLE_SIZE]
-        try:
-            answer_batch(model, middle[:1])  # loads the model
-            begun = time.perf_counter()
-            outcomes = answer_batch(model, middle)
-        except RagworthError:
-            continue
-        seconds = time.perf_counter() - begun
-        if not any(isinstance(outcome, Failure) for outcome in outcomes):
-            tokens = sum(estimate_tokens(request).read for request in middle)
-            found[kind] = CallPace(seconds / len(middle), tokens / len(middle))
-    return found
 
 
 def expected_seconds(

@@ -68,7 +68,7 @@ def nuggets_command(
     wanted = take_collection_options(given)
     found = read_collection(wanted)
     items = sample_by_query(_items(found, wanted.k), wanted.limit, wanted.sample)
-    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None, measure_pace=False) as job:
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as job:
         texts = TextLookup(found.collection)
         creator = NuggetCreator(job.card, texts, prompts, most=most, window=window, windows=windows)
         if calling.dry_run:

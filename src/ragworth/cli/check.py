@@ -48,7 +48,6 @@ def command(limit: int | None, sample: int | None, every: bool, quiet: bool, **c
             every=every,
             console=console,
             allow_servers=allow_servers,
-            measure_pace=False,
         )
     if quiet:
         return

@@ -97,8 +97,8 @@ def _setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-def open_job(model: Any, given: CallOptions, total: int | None, *, measure_pace: bool = True) -> Any:
-    """A job over a store, and who watches it. ``measure_pace``: whether a plan may ask to see how long calls take."""
+def open_job(model: Any, given: CallOptions, total: int | None) -> Any:
+    """A job over a store, and who watches it."""
     from ragworth.calls.budget import JobLimits
     from ragworth.calls.job import Job
     from ragworth.calls.progress import Progress
@@ -112,7 +112,6 @@ def open_job(model: Any, given: CallOptions, total: int | None, *, measure_pace:
         price=parse_price(given.price),
         watcher=None if given.quiet else Progress(total),
         wait=given.wait,
-        measure_pace=measure_pace,
     )
 
 

@@ -60,14 +60,11 @@ class ModelPool:
     """All models that a workspace names, over one store; closed with it.
 
     ``wait``: seconds to wait for another process that writes to the store. ``allow_servers``: hosts that the
-    workspace's file may name. ``measure_pace``: plans may measure how long calls take.
+    workspace's file may name.
     """
 
-    def __init__(
-        self, space: Workspace, wait: float = 0.0, allow_servers: Sequence[str] = (), *, measure_pace: bool = True
-    ) -> None:
+    def __init__(self, space: Workspace, wait: float = 0.0, allow_servers: Sequence[str] = ()) -> None:
         self.space = space
-        self._measures_pace = measure_pace
         self.wait = wait
         self.consent = ServerConsent(space, allow_servers)
         budget = space.budget
@@ -107,7 +104,6 @@ class ModelPool:
             price=price,
             wait=self.wait,
             only_plan=plan,
-            measure_pace=self._measures_pace,
         )
         try:
             yield job

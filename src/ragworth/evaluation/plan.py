@@ -32,14 +32,13 @@ def plan_evaluation(
     scores: bool = True,
     console: Console | None = None,
     allow_servers: Sequence[str] = (),
-    measure_pace: bool = True,
 ) -> EvaluationPlan:
     """Plan an evaluation. Systems retrieve, because calls depend on the passages they show.
 
     That may take long if passages are encoded: ``console`` receives the progress. ``scores``: whether scores will be
-    computed. ``measure_pace``: a model that is quick to start may be called to measure how long calls take.
+    computed.
     """
-    with ModelPool(space, allow_servers=allow_servers, measure_pace=measure_pace) as models:
+    with ModelPool(space, allow_servers=allow_servers) as models:
         material = load_checked_inputs(space, models, limit=limit, sample=sample, every=every, scores=scores)
         cache = StageCache(space.path(space.cache) / STAGES_FOLDER)
         plan: list[StagePlan] = []

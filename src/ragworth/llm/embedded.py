@@ -119,7 +119,7 @@ def open_model(
 
 
 def _engine(card: Card, read: Callable[[], LoadedModel]) -> Engine:
-    return Engine(card, read, batch=64, quick_to_start=True, sort_by_prompt=True)
+    return Engine(card, read, batch=64, sort_by_prompt=True)
 
 
 def find_rewriter(card: Card) -> str:

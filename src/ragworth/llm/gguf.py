@@ -1,7 +1,7 @@
 """``gguf:FILE``: a GGUF file on this machine, read by the best reader installed.
 
-``llama.cpp`` (extra ``llamacpp``) reads every architecture; ``onnx`` (extra ``embedded``) the Llama family, without
-PyTorch; ``transformers`` (extra ``hf``) those that the library knows.
+``llama.cpp`` (extra ``llamacpp``) reads every architecture; ``onnx`` (extra ``embedded``) the Llama family,
+and needs no compiler to be installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ragworth.llm.truncation import parse_on_long
 
 READERS = {
     "llama.cpp": ("llama_cpp", "llamacpp"),
-    "transformers": ("transformers", "hf"),
     "onnx": ("onnxruntime", "embedded"),
 }
 """Readers in order of preference, with the package each needs and its extra."""
@@ -34,19 +33,16 @@ def open_model(
     context_length: int = 4096,
     threads: int = 0,
     gpu_layers: int = 0,
-    dtype: str = "float32",
-    device: str = "cpu",
 ) -> Engine:
     """Open a GGUF file.
 
     Parameters
     ----------
-    reader: ``llama.cpp``, ``transformers`` or ``onnx``; ``auto`` uses the first that is installed.
+    reader: ``llama.cpp`` or ``onnx``; ``auto`` uses the first that is installed.
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
     context_length: maximum tokens to read; memory is allocated for them.
     threads: cores to use; 0 uses all available ones.
     gpu_layers: layers that llama.cpp puts on a GPU.
-    dtype, device: for the reader ``transformers``.
     """
     path = Path(rest).expanduser()
     if not path.is_file():
@@ -59,25 +55,20 @@ def open_model(
     name = _choose_reader(reader)
 
     def load() -> LoadedModel:
-        if name != "onnx":  # onnx checks what it builds
-            gguf_header.check_header(path)
         if name == "llama.cpp":
             from ragworth.llm.local.llamacpp import load as load_llamacpp
 
+            gguf_header.check_header(path)  # onnx checks what it builds
             return load_llamacpp(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
-        if name == "onnx":
-            from ragworth.llm.embedded import load as load_graph
+        from ragworth.llm.embedded import load as load_graph
 
-            return _check_context(load_graph(path, threads=threads), context_length)
-        from ragworth.llm.hf import load_gguf
-
-        return _check_context(load_gguf(path, dtype, device), context_length)
+        return _check_context(load_graph(path, threads=threads), context_length)
 
     card = Card(
         backend="gguf",
         name=path.name,
         revision=fingerprint(path),
-        quantisation={"transformers": f"transformers {dtype}", "onnx": f"onnx int8 {VERSION}"}.get(name, name),
+        quantisation=f"onnx int8 {VERSION}" if name == "onnx" else name,
         abilities=LOCAL_ABILITIES,
         context_length=context_length,
         cuts=parse_on_long(on_long),

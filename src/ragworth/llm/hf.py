@@ -187,28 +187,6 @@ def _base_folder(adapter: PeftAdapter, base: str, revision: str, download: bool)
         raise error.copy(found=f"the base of the adapter {adapter.path}: {error.found}") from error
 
 
-def load_gguf(path: Path, dtype: str, device: str) -> LoadedModel:
-    """Load a GGUF file, unpacking its weights into a model of the transformers library."""
-    require_transformers("gguf", "accelerate")
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    from ragworth.llm.local.torch_runtime import TorchRuntime
-
-    silence_libraries()
-    if dtype not in DTYPES[1:]:
-        raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES[1:]))
-    where = {"gguf_file": path.name, "local_files_only": True}
-    tokenizer = AutoTokenizer.from_pretrained(path.parent, **where)
-    model = AutoModelForCausalLM.from_pretrained(path.parent, dtype=getattr(torch, dtype), **where)
-    model = model.to(resolve_device(device))
-    return LoadedModel(
-        TorchRuntime(model, dtype),
-        build_prompt_encoder(tokenizer, model.generation_config),
-        build_batch_budget(model, 0),
-    )
-
-
 class TransformersTokenizer:
     """A transformers tokenizer as `prompt_encoding.Tokenizer`."""
 

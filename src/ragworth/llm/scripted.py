@@ -1,6 +1,6 @@
 """``scripted``: a model with given answers, for tests of ragworth and of programs that use it.
 
-It has all abilities, answers deterministically from a script, and fails on request in the ways that real models do.
+It has all abilities, answers deterministically from a script, and fails on request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ragworth.errors import ModelError, quote_short
@@ -39,38 +39,6 @@ score), or a failure.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """Shares of calls that fail, drawn from the prompt and the number of the attempt, so that runs repeat."""
-
-    error: float = 0.0
-    rate_limit: float = 0.0
-    hang: float = 0.0
-    truncated: float = 0.0
-    malformed: float = 0.0
-    no_logprobs: float = 0.0
-    seed: int = 0
-    hang_seconds: float = 0.05
-    """How long a hanging call takes until its deadline."""
-
-    def __post_init__(self) -> None:
-        shares = [getattr(self, name) for name in _FAULTS]
-        if not all(0 <= share <= 1 for share in shares) or sum(shares) > 1 + 1e-9:
-            raise ModelError(
-                f"the shares of faults are {shares}", expected="numbers from 0 to 1 with a sum of 1 at most"
-            )
-
-
-_FAULTS = {
-    "error": Failure("server-error", "scripted fault"),
-    "rate_limit": Failure("rate-limited", "scripted fault"),
-    "hang": Failure("timed-out", "scripted fault"),
-    "truncated": Failure("malformed", "scripted fault: the reply ended in the middle"),
-    "malformed": Failure("malformed", "scripted fault: the reply was no JSON"),
-    "no_logprobs": Failure("no-logprobs", "scripted fault"),
-}
-
-
 class Scripted:
     """A model that answers from ``script``.
 
@@ -80,7 +48,7 @@ class Scripted:
         for each token (score), a `Trace` (generate or score), or a `Failure`; or a mapping from the last message of
         a prompt to these.
     entropy: of every token, in nats, if the script gives no trace.
-    faults: random failures.
+    error: share of calls that fail, drawn from the prompt and the number of the attempt, so that runs repeat.
     abilities: the model's abilities; all by default.
     seconds: how long a call takes.
     """
@@ -91,7 +59,7 @@ class Scripted:
         *,
         name: str = "scripted",
         entropy: float = 0.5,
-        faults: Faults | None = None,
+        error: float = 0.0,
         abilities: Sequence[str] = ABILITIES,
         context_length: int | None = None,
         batch: int = 16,
@@ -100,9 +68,11 @@ class Scripted:
     ) -> None:
         if batch < 1 or concurrency < 1:
             raise ModelError(f"batch is {batch} and concurrency {concurrency}", expected="1 or more")
+        if not 0 <= error <= 1:
+            raise ModelError(f"error is {error}", expected="a share from 0 to 1")
         self._script = script if callable(script) else _by_last_message(script)
         self._entropy = entropy
-        self._faults = faults or Faults()
+        self._error = error
         self._seconds = seconds
         self._tries: dict[bytes, int] = {}
         self.batch = batch
@@ -137,18 +107,12 @@ class Scripted:
         return self._fault(request) or self._script(request)
 
     def _fault(self, request: Request) -> Failure | None:
-        if self._faults == Faults():
+        if not self._error:
             return None
         key = hashlib.blake2b(repr(request).encode("utf-8", "replace"), digest_size=8).digest()
         number = self._tries[key] = self._tries.get(key, 0) + 1
-        where = random.Random(f"{self._faults.seed} {number} {key.hex()}").random()
-        for name, failure in _FAULTS.items():
-            where -= getattr(self._faults, name)
-            if where < 0:
-                if name == "hang":
-                    time.sleep(self._faults.hang_seconds)
-                return failure
-        return None
+        is_drawn = random.Random(f"{number} {key.hex()}").random() < self._error
+        return Failure("server-error", "scripted fault") if is_drawn else None
 
     def _usage(self, prompt: Prompt, new: int) -> Usage:
         return Usage(self.count(prompt), new, self._seconds)
@@ -223,12 +187,6 @@ def open_model(
     rest: str,
     *,
     error: float = 0.0,
-    rate_limit: float = 0.0,
-    hang: float = 0.0,
-    truncated: float = 0.0,
-    malformed: float = 0.0,
-    no_logprobs: float = 0.0,
-    fault_seed: int = 0,
     context_length: int = 0,
     batch: int = 16,
     concurrency: int = 1,
@@ -236,7 +194,7 @@ def open_model(
 ) -> Scripted:
     """Open ``scripted:FILE``: a JSON object from the last message of a prompt to the reply; ``*`` for all others.
 
-    Options are the shares of `Faults`, and those of `Scripted`.
+    Options are those of `Scripted`.
     """
     if not rest:
         raise ModelError("the script is missing", expected="scripted:FILE, a JSON object", remedy="name a file")
@@ -251,7 +209,7 @@ def open_model(
     model = Scripted(
         script,
         name=path.name,
-        faults=Faults(error, rate_limit, hang, truncated, malformed, no_logprobs, fault_seed),
+        error=error,
         context_length=context_length or None,
         batch=batch,
         concurrency=concurrency,

@@ -23,10 +23,11 @@ from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.onnx_graph import write_decoder, write_probe
 from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL, PIECE_TOKENS, PROBE, OnnxSession, SessionOutput, has_exact_int8
-from ragworth.llm.local.onnx_tensors import Arithmetic, FloatArithmetic, IntegerArithmetic
+from ragworth.llm.local.onnx_tensors import IntegerArithmetic
 from ragworth.llm.local.onnx_weights import FoldedWeights
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
 from tests.llm.local import made_gguf
+from tests.llm.local.floats import FloatArithmetic
 
 GREEDY = SamplingDraw(0.0, 1.0, 0.0)
 Logs = NDArray[np.float64]
@@ -41,7 +42,9 @@ def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.GgufContents
     return gguf_file.read_gguf(made_gguf.write(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
 
 
-def runtime(folder: Path, contents: gguf_file.GgufContents, arithmetic: Arithmetic, threads: int = 2) -> OnnxRuntime:
+def runtime(
+    folder: Path, contents: gguf_file.GgufContents, arithmetic: IntegerArithmetic, threads: int = 2
+) -> OnnxRuntime:
     write_decoder(folder, contents.sizes, contents.weights, arithmetic)
     return OnnxRuntime(folder / MODEL, arithmetic.name, context=contents.sizes.context, threads=threads)
 

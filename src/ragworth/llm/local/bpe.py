@@ -78,7 +78,7 @@ def _pre_tokenizer(name: str) -> pre_tokenizers.PreTokenizer:
         raise ModelError(
             f"the model uses the unknown pre-tokenizer {name!r}",
             expected=", ".join(["gpt-2", "smollm", *digits]),
-            remedy="reader=llama.cpp or reader=transformers may support it",
+            remedy="reader=llama.cpp may support it",
         )
     words = pre_tokenizers.Split(Regex(_SPLIT_PATTERN.format(digits=digits[name])), behavior="isolated")
     return pre_tokenizers.Sequence([words, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])

@@ -78,14 +78,11 @@ class Engine:
         *,
         batch: int = 64,
         share: bool = True,
-        quick_to_start: bool = False,
         sort_by_prompt: bool = False,
     ) -> None:
         self.card = card
         self.batch = batch
         self.share = share
-        self.quick_to_start = quick_to_start
-        """Whether a plan may make a few calls to measure the model's pace."""
         self.sort_by_prompt = sort_by_prompt
         """Whether prompts that begin alike should come together, instead of those of similar length."""
         self._load = load

@@ -152,7 +152,7 @@ class _GgufMetadata:
                     f"its {name} is {found!r}",
                     file=str(self.path),
                     expected=repr(value),
-                    remedy="reader=llama.cpp or reader=transformers may support it",
+                    remedy="reader=llama.cpp may support it",
                 )
 
     def vocabulary(self) -> Vocabulary:

@@ -26,7 +26,7 @@ import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
 from ragworth.llm.local.onnx_session import DATA, MODEL, PROBE
-from ragworth.llm.local.onnx_tensors import MICROSOFT, Arithmetic, GraphBuilder, IntegerArithmetic, MatmulInput
+from ragworth.llm.local.onnx_tensors import MICROSOFT, GraphBuilder, IntegerArithmetic, MatmulInput
 from ragworth.llm.local.onnx_weights import (
     MIXED_INPUTS,
     ROPE_FACTORS,
@@ -43,7 +43,7 @@ is lost in any sum of 32-bit floats, but isn't a denormal number, which would ta
 """
 
 
-def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic) -> None:
+def write_decoder(folder: Path, sizes: DecoderShape, weights: WeightMap, arithmetic: IntegerArithmetic) -> None:
     """Write the graph of a decoder and its constants to a folder."""
     with (folder / DATA).open("wb") as data:
         decoder = _DecoderBuilder(sizes, weights, arithmetic, data)
@@ -99,7 +99,7 @@ class _TokenInputs(NamedTuple):
 class _DecoderBuilder:
     """Builds the layers. Vectors between them are (tokens, width)."""
 
-    def __init__(self, sizes: DecoderShape, weights: WeightMap, arithmetic: Arithmetic, data: IO[bytes]) -> None:
+    def __init__(self, sizes: DecoderShape, weights: WeightMap, arithmetic: IntegerArithmetic, data: IO[bytes]) -> None:
         self.t = GraphBuilder(data)
         self.sizes = sizes
         self._way = arithmetic

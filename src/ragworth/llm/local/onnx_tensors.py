@@ -1,8 +1,8 @@
-"""Nodes of an ONNX graph, and the two ways to multiply its vectors with matrices."""
+"""Nodes of an ONNX graph, and how its vectors are multiplied with matrices."""
 
 from __future__ import annotations
 
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -70,51 +70,8 @@ class MatmulInput(NamedTuple):
     scale: str
 
 
-class Arithmetic(Protocol):
-    """How vectors are multiplied with matrices. All vectors are (tokens, width)."""
-
-    name: str
-    turned: bool
-    """Whether it needs weights in rotated spaces (see `onnx_weights`)."""
-
-    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
-        """The rows of a table for some tokens."""
-        ...
-
-    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
-        """Prepare vectors to be multiplied with one or more matrices."""
-        ...
-
-    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
-        """Unscaled products."""
-        ...
-
-    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
-        """Products with every row of a table."""
-        ...
-
-
-class FloatArithmetic:
-    """Everything in 32-bit floats: the most accurate, four times as large, and slow. For comparison."""
-
-    name = "float32"
-    turned = False
-
-    def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
-        return t.op("Gather", t.constant(table), ids)
-
-    def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
-        return MatmulInput(vectors, "")
-
-    def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
-        return t.op("MatMul", entered.vectors, t.constant(matrix))
-
-    def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
-        return t.op("MatMul", vectors, t.constant(table.T))
-
-
 class IntegerArithmetic:
-    """Vectors in 8 bits with a scale each, matrices in 8 bits with a scale per column.
+    """Vectors (tokens, width) in 8 bits with a scale each, matrices in 8 bits with a scale per column.
 
     Sums of products are whole numbers, and exact. ``signed``: whether weights have a sign. Some processors without
     instructions for dot products of bytes saturate large sums then; they get the same weights offset by 128.
@@ -122,23 +79,27 @@ class IntegerArithmetic:
 
     name = "int8"
     turned = True
+    """Whether it needs weights in rotated spaces (see `onnx_weights`)."""
 
     def __init__(self, *, signed: bool) -> None:
         self.signed = signed
 
     def embed(self, t: GraphBuilder, table: Floats, ids: str) -> str:
+        """The rows of a table for some tokens."""
         values, scales = quantize_blocks(table)
         found = t.op("Cast", t.op("Gather", t.constant(values, np.uint8), ids), to=TensorProto.FLOAT)
         scale = t.op("Unsqueeze", t.op("Gather", t.constant(scales), ids), t.ints(2))
         return t.op("Reshape", t.op("Mul", t.op("Sub", found, t.constant(128.0)), scale), t.ints(0, -1))
 
     def enter(self, t: GraphBuilder, vectors: str) -> MatmulInput:
+        """Prepare vectors to be multiplied with one or more matrices."""
         greatest = t.op("ReduceMax", t.op("Abs", vectors), t.ints(-1), keepdims=0)
         scale = t.op("Max", t.op("Mul", greatest, t.constant(1 / 127)), t.constant(1e-30))
         middle = t.op("Expand", t.constant([128], np.uint8), t.op("Shape", scale))
         return MatmulInput(t.op("QuantizeLinear", vectors, scale, middle, axis=0), t.op("Unsqueeze", scale, t.ints(1)))
 
     def times(self, t: GraphBuilder, entered: MatmulInput, matrix: Floats) -> str:
+        """Unscaled products."""
         values, scales = quantize_columns(matrix)
         middle = t.constant(128, np.uint8)
         others = [t.constant(1.0), t.constant(scales), middle]
@@ -150,6 +111,7 @@ class IntegerArithmetic:
         return t.op("MatMulIntegerToFloat", entered.vectors, weights, *others, domain=MICROSOFT)
 
     def logits(self, t: GraphBuilder, vectors: str, table: Floats) -> str:
+        """Products with every row of a table."""
         values, scales = quantize_blocks(table)
         size = {"N": table.shape[0], "K": table.shape[1], "bits": 8, "block_size": values.shape[2]}
         weights = (t.constant(values, np.uint8), t.constant(scales.ravel()))

@@ -9,9 +9,9 @@ from ragworth.errors import MissingExtraError, ModelError
 from ragworth.llm.local.batches import BatchBudget
 
 
-def require_transformers(*more: str) -> None:
+def require_transformers() -> None:
     """Packages that are missing are an error which names the extra."""
-    for package in ("torch", "transformers", *more):
+    for package in ("torch", "transformers"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "hf", "running a model of the transformers library")
 
