@@ -1,7 +1,7 @@
 """Decode compressed replies piece by piece, so that a limit on the decoded size is enforced before it is exceeded.
 
-A few kilobytes of gzip can stand for gigabytes, and layers multiply. The client asks for gzip; deflate is also read,
-since some servers send it unasked. Everything else is rejected without decoding a byte.
+A few kilobytes of gzip can stand for gigabytes, and layers multiply. The client asks for gzip; everything else is
+rejected without decoding a byte.
 """
 
 from __future__ import annotations
@@ -14,27 +14,18 @@ from ragworth.llm.openai.errors import malformed_reply
 DECODED_BYTES = 1 << 18
 """Maximum bytes decoded at a time."""
 
-_GZIP, _ZLIB, _RAW = 31, 15, -15
-"""zlib's codes for the three forms: gzip, zlib, and deflate without a header."""
-
-_NAMES = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
+_GZIP = 31
+"""zlib's code for gzip."""
 
 
 class ReplyDecoder:
-    """Decodes one layer. Bytes after its end are ignored."""
+    """Decodes one layer of gzip. Bytes after its end are ignored."""
 
-    def __init__(self, form: int) -> None:
-        self._form = form
-        self._start = b""
-        self._stream = None if form == _ZLIB else zlib.decompressobj(form)
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(_GZIP)
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded bytes in pieces of at most `PIECE`."""
-        if self._stream is None:
-            self._start += data
-            if len(self._start) < 2:
-                return
-            data, self._stream = self._start, zlib.decompressobj(_ZLIB if _has_header(self._start) else _RAW)
+        """Yield the decoded bytes in pieces of at most `DECODED_BYTES`."""
         try:
             # A full piece may have more behind it, even if all input is consumed.
             size = DECODED_BYTES
@@ -47,7 +38,7 @@ class ReplyDecoder:
 
     def finish(self) -> None:
         """Raise if the end is missing."""
-        if self._stream is None or not self._stream.eof:
+        if not self._stream.eof:
             raise malformed_reply("the reply is compressed and cut short")
 
 
@@ -56,11 +47,6 @@ def decoder_for(encodings: str) -> ReplyDecoder | None:
     names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
     if not names:
         return None
-    if len(names) > 1 or names[0] not in _NAMES:
-        raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip or deflate can")
-    return ReplyDecoder(_NAMES[names[0]])
-
-
-def _has_header(start: bytes) -> bool:
-    """Whether deflated data begins with zlib's header, as the standard requires; some servers omit it."""
-    return start[0] & 15 == 8 and (start[0] << 8 | start[1]) % 31 == 0
+    if names not in (["gzip"], ["x-gzip"]):
+        raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip can")
+    return ReplyDecoder()

@@ -31,7 +31,6 @@ from ragworth.llm.openai.rate_limit import (
     PausedTooLong,
     RateLimiter,
     RateLimits,
-    RequestSlot,
     backoff_seconds,
     parse_retry_after,
 )
@@ -55,11 +54,10 @@ T = TypeVar("T")
 
 
 class HttpRequest(NamedTuple):
-    """An HTTP request. ``cost`` is its approximate number of tokens."""
+    """An HTTP request."""
 
     url: str
     body: dict[str, Any] | None = None
-    cost: float = 0.0
     retries: int | None = None
     """Maximum retries, if fewer than usual."""
 
@@ -159,7 +157,7 @@ class EndpointChannel:
         pace, place = self._pace, None
         try:
             if turn.began is None:
-                place = await pace.enter(call.cost)
+                place = await pace.enter()
                 turn.began = time.monotonic()
             attempts = RetryState(turn, turn.began + self.limits.deadline)
             try:
@@ -202,29 +200,29 @@ class EndpointChannel:
         pace: RateLimiter,
         call: HttpRequest,
         read: Callable[[Any], T],
-        place: RequestSlot | None,
+        place: float | None,
         attempts: RetryState,
     ) -> T:
         allowed = self.limits.retries if call.retries is None else call.retries
         while True:
             attempts.number += 1
             attempts.waiting = True
-            place = place or await pace.enter(call.cost, again=True)
-            attempts.began, attempts.waiting = place.began, False
+            place = place or await pace.enter(again=True)
+            attempts.began, attempts.waiting = place, False
             try:
                 if attempts.began < self._refused_until:
                     raise self._silence_error(call.url)
                 reply = await self._attempt(call, read)
-                self._charge(attempts.turn, pace, place, reply.spent)
+                attempts.turn.spent = attempts.turn.spent.plus(reply.spent)
                 attempts.turn.model = reply.model or attempts.turn.model
                 pace.faster()
                 return reply.result
             except AttemptFailed as setback:
                 failed = setback
-                self._charge(attempts.turn, pace, place, failed.spent)
+                attempts.turn.spent = attempts.turn.spent.plus(failed.spent)
                 attempts.turn.wasted = attempts.turn.wasted.plus(failed.spent)
                 if failed.overload:
-                    pace.slower(place.began)
+                    pace.slower(place)
                 if failed.wait is not None:
                     pace.pause(failed.wait)
             finally:
@@ -234,13 +232,6 @@ class EndpointChannel:
             if attempts.number > min(failed.most, allowed) or wait > attempts.left:
                 raise failed.cause
             await asyncio.sleep(wait)
-
-    @staticmethod
-    def _charge(turn: RequestTimer, pace: RateLimiter, place: RequestSlot, spent: TokenCounts) -> None:
-        """Count the tokens of a reply."""
-        turn.spent = turn.spent.plus(spent)
-        if any(spent):
-            pace.correct(place, sum(spent))
 
     async def _attempt(self, call: HttpRequest, read: Callable[[Any], T]) -> UsableReply[T]:
         """Make one attempt."""
@@ -313,10 +304,8 @@ class EndpointSession:
         return await self._send(HttpRequest(self._url(path)), read)
 
     async def ask(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
-        """POST ``body`` likewise. Its tokens are estimated as a quarter of its characters."""
-        new = body.get("max_tokens") or body.get("max_completion_tokens") or 0
-        cost = sum(len(str(body.get(name, ""))) for name in ("messages", "prompt")) / 4 + new * body.get("n", 1)
-        return await self._send(HttpRequest(self._url(path), body, cost), read)
+        """POST ``body`` likewise."""
+        return await self._send(HttpRequest(self._url(path), body), read)
 
     async def _send(self, call: HttpRequest, read: Callable[[Any], T]) -> T:
         if self._probing:

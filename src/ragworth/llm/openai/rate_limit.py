@@ -1,4 +1,4 @@
-"""Limit the rate of requests to an endpoint: how many at a time, how many per minute, and when to retry.
+"""Limit the rate of requests to an endpoint: how many at a time, and when to retry.
 
 Like in TCP, the number of concurrent requests grows by one for every successful round and is halved when the endpoint
 reports an overload. Everything runs in one event loop, so nothing is locked.
@@ -10,12 +10,10 @@ import asyncio
 import heapq
 import itertools
 import random
-from collections import deque
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-MINUTE = 60.0
 FIRST_WAIT, MAX_WAIT = 0.5, 20.0
 """Seconds before the first retry, doubling up to the second number."""
 
@@ -33,70 +31,10 @@ class RateLimits(NamedTuple):
     deadline: float = 120.0
     """Seconds for a request with all its retries, from when it is first let through."""
     retries: int = 6
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
 
 
 class PausedTooLong(Exception):  # noqa: N818 (its name says what is the matter)
     """The endpoint wants a pause that exceeds the request's deadline."""
-
-
-class SpentAmount:
-    """An amount that was spent, and when. It is corrected once the true amount is known."""
-
-    __slots__ = ("amount", "counted", "time")
-
-    def __init__(self, time: float, amount: float) -> None:
-        self.time, self.amount, self.counted = time, amount, True
-
-
-class MinuteWindow:
-    """At most ``most`` in any 60 seconds.
-
-    Remembers everything spent in the last minute: a bucket that refills would let through up to twice as much in its
-    first minute.
-    """
-
-    def __init__(self, most: float | None) -> None:
-        self.most = most
-        self._spent: deque[SpentAmount] = deque()
-        self._sum = 0.0
-
-    def wait(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be spent. An amount above the limit may be spent after an idle minute."""
-        if self.most is None:
-            return 0.0
-        while self._spent and self._spent[0].time <= now - MINUTE:
-            gone = self._spent.popleft()
-            gone.counted = False
-            self._sum -= gone.amount
-        room, needed, when = self.most - self._sum, min(amount, self.most) - 1e-9, now
-        for spent in self._spent:
-            if room >= needed:
-                break
-            room += spent.amount
-            when = spent.time + MINUTE
-        return when - now
-
-    def spend(self, amount: float, now: float) -> SpentAmount:
-        spent = SpentAmount(now, amount)
-        if self.most is not None:
-            self._spent.append(spent)
-            self._sum += amount
-        return spent
-
-    def correct(self, spent: SpentAmount, amount: float) -> None:
-        """Replace the expected amount with the true one."""
-        if self.most is not None and spent.counted:
-            self._sum += amount - spent.amount
-            spent.amount = amount
-
-
-class RequestSlot(NamedTuple):
-    """The right to one concurrent request, until `RateLimiter.leave`."""
-
-    began: float
-    tokens: SpentAmount
 
 
 class QueuedRequest(NamedTuple):
@@ -104,8 +42,7 @@ class QueuedRequest(NamedTuple):
 
     new: bool
     number: int
-    cost: float
-    ready: asyncio.Future[RequestSlot]
+    ready: asyncio.Future[float]
 
 
 class RateLimiter:
@@ -116,19 +53,20 @@ class RateLimiter:
         self.width = float(limits.concurrency)
         """Current limit of concurrent requests, between 1 and ``limits.concurrency``."""
         self.active = 0
-        self._requests = MinuteWindow(limits.requests_per_minute)
-        self._tokens = MinuteWindow(limits.tokens_per_minute)
         self._queue: list[QueuedRequest] = []
         self._numbers = itertools.count()
         self._paused_until = 0.0
         self._narrowed = -1.0
         self._timer: asyncio.TimerHandle | None = None
 
-    async def enter(self, cost: float = 0.0, *, again: bool = False) -> RequestSlot:
-        """Wait for a slot. ``cost`` is the approximate number of tokens; ``again`` goes before new requests."""
+    async def enter(self, *, again: bool = False) -> float:
+        """Wait for the right to one concurrent request, until `leave`, and return the time.
+
+        ``again`` goes before new requests.
+        """
         loop = asyncio.get_running_loop()
         self._refuse_if_paused(loop.time())
-        waiting = QueuedRequest(not again, next(self._numbers), cost, loop.create_future())
+        waiting = QueuedRequest(not again, next(self._numbers), loop.create_future())
         heapq.heappush(self._queue, waiting)
         self._admit()
         try:
@@ -142,10 +80,6 @@ class RateLimiter:
         """Release a slot."""
         self.active -= 1
         self._admit()
-
-    def correct(self, place: RequestSlot, tokens: int) -> None:
-        """Record how many tokens a request really took."""
-        self._tokens.correct(place.tokens, tokens)
 
     def faster(self) -> None:
         """Record a successful request."""
@@ -194,15 +128,13 @@ class RateLimiter:
             if self._queue[0].ready.done():  # whoever waited has given up
                 heapq.heappop(self._queue)
                 continue
-            now, cost = loop.time(), self._queue[0].cost
-            wait = max(self._paused_until - now, self._requests.wait(1, now), self._tokens.wait(cost, now))
-            if wait > 0:
+            now = loop.time()
+            if (wait := self._paused_until - now) > 0:
                 self._timer = loop.call_later(wait + 1e-3, self._admit)
                 return
             ready = heapq.heappop(self._queue).ready
             self.active += 1
-            self._requests.spend(1, now)
-            ready.set_result(RequestSlot(now, self._tokens.spend(cost, now)))
+            ready.set_result(now)
 
 
 def backoff_seconds(attempt: int) -> float:

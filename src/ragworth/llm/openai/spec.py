@@ -94,12 +94,8 @@ class EndpointOptions:
     """Maximum concurrent requests; fewer when the endpoint is overloaded."""
     deadline: float = 120.0
     """Seconds for one request, including retries."""
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
     retries: int = 6
     context_length: int | None = None
-    vocabulary: int | None = None
-    """Size of the vocabulary, for entropy bounds."""
     api: Literal["auto", "chat", "completions"] = "auto"
     on_long: Literal["error", "cut"] = "error"
     key_variable: str | None = None
@@ -115,13 +111,11 @@ class EndpointOptions:
 
     @property
     def limits(self) -> RateLimits:
-        return RateLimits(
-            self.concurrency, self.deadline, self.retries, self.requests_per_minute, self.tokens_per_minute
-        )
+        return RateLimits(self.concurrency, self.deadline, self.retries)
 
 
 _CHOICES = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
-_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "vocabulary": 2, "reasoning_tokens": 0}
+_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "reasoning_tokens": 0}
 
 
 def check_options(given: dict[str, Any]) -> EndpointOptions:
