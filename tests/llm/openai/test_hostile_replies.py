@@ -64,8 +64,6 @@ def packed(data: bytes, form: int = 31) -> bytes:
     [
         (lambda: packed(zeros(48)), "gzip, gzip", "one layer"),
         (lambda: zeros(48), "gzip", "more than 4 MiB"),
-        (lambda: zeros(48, 15), "deflate", "more than 4 MiB"),
-        (lambda: zeros(48, -15), "deflate", "more than 4 MiB"),
     ],
 )
 def test_a_small_reply_that_stands_for_a_large_one(
@@ -90,9 +88,9 @@ def test_a_small_reply_that_stands_for_a_large_one(
     assert peak < 24 << 20, "of 48 MiB"
 
 
-@pytest.mark.parametrize(("form", "encoding"), [(31, "gzip"), (15, "deflate"), (-15, "deflate"), (31, "x-gzip")])
-def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAIModel, form: int, encoding: str) -> None:
-    found = ask(server, model, Act(body=packed(GOOD_BODY, form), headers={"Content-Encoding": encoding}))
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
+def test_an_honest_reply_may_be_compressed(server: Endpoint, model: OpenAIModel, encoding: str) -> None:
+    found = ask(server, model, Act(body=packed(GOOD_BODY), headers={"Content-Encoding": encoding}))
     assert isinstance(found, Generated)
     assert found.outputs[0].text == "Hi"
 

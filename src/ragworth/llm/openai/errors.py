@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ragworth.llm.contract import Failure
-from ragworth.llm.openai.event_stream import BrokenStreamError, is_event_stream, join_events
 
 MAX_DETAIL = 300
 """Maximum characters of an endpoint's message to pass on."""
@@ -61,9 +60,7 @@ def parse_reply(text: str, clean: Callable[[str], str]) -> Any:
         raise malformed_reply(f"the reply has more than {MAX_VALUES:,} values")
     text = text.removeprefix("\ufeff")
     try:
-        value = join_events(text) if is_event_stream(text) else json.loads(text)
-    except BrokenStreamError as broken:
-        raise malformed_reply(f"{broken}: {one_line(clean(text), 80)}") from None
+        value = json.loads(text)
     except (ValueError, RecursionError):
         start = text.lstrip()[:1]
         what = "a web page" if start == "<" else "nothing" if not start else "broken or cut short"

@@ -26,6 +26,7 @@ OWN_FIELDS = frozenset(
         "prompt_logprobs",
         "response_format",
         "echo",
+        "stream",
     )
 )
 """Fields that ragworth sets, by the options of its commands."""

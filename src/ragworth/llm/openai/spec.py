@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ragworth.errors import ModelError, quote_short
 from ragworth.llm.openai.extra_body import extra_body_problem, parse_extra_body
@@ -86,21 +87,25 @@ def _base_url(url: str) -> str:
     return f"{parts.scheme.lower()}://{parts.netloc.lower()}{path or '/v1'}"
 
 
+Positive = Annotated[int, Field(strict=True, ge=1)]
+Count = Annotated[int, Field(strict=True, ge=0)]
+
+
 @dataclass(frozen=True)
 class EndpointOptions:
     """Options of an endpoint. None leaves a limit out, or to the endpoint."""
 
-    concurrency: int = 16
+    concurrency: Positive = 16
     """Maximum concurrent requests; fewer when the endpoint is overloaded."""
-    deadline: float = 120.0
+    deadline: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)] = 120.0
     """Seconds for one request, including retries."""
-    retries: int = 6
-    context_length: int | None = None
+    retries: Count = 6
+    context_length: Positive | None = None
     api: Literal["auto", "chat", "completions"] = "auto"
     on_long: Literal["error", "cut"] = "error"
-    key_variable: str | None = None
+    key_variable: Annotated[str, Field(min_length=1)] | None = None
     """The environment variable with the key, instead of the usual ones."""
-    reasoning_tokens: int = 0
+    reasoning_tokens: Count = 0
     """Tokens to allow on top of the length of each text, for reasoning."""
     extra_body: Any = None
     """Further fields of requests, as a mapping or JSON."""
@@ -114,39 +119,19 @@ class EndpointOptions:
         return RateLimits(self.concurrency, self.deadline, self.retries)
 
 
-_CHOICES = {"api": ("auto", "chat", "completions"), "on_long": ("error", "cut")}
-_MINIMUMS = {"concurrency": 1, "retries": 0, "context_length": 1, "reasoning_tokens": 0}
-
-
 def check_options(given: dict[str, Any]) -> EndpointOptions:
     """Check the options, listing everything that is wrong with them in one error."""
     known = [one.name for one in fields(EndpointOptions)]
     wrong = [f"{name} is unknown" for name in given if name not in known]
-    defaults = EndpointOptions()
-    for name, value in given.items():
-        if name not in known or (value is None and getattr(defaults, name) is None):
-            continue
-        if name == "extra_body":
-            problem = extra_body_problem(value)
-            wrong += [f"{name} {problem}"] if problem else []
-            continue
-        expected = _expected(name, value)
-        if expected:
-            wrong.append(f"{name} is {quote_short(value)}, not {expected}")
+    try:
+        options = TypeAdapter(EndpointOptions).validate_python({name: given[name] for name in known if name in given})
+    except ValidationError as error:
+        wrong += [
+            f"{each['loc'][0]} is {quote_short(each['input'])}: {each['msg'][:1].lower()}{each['msg'][1:]}"
+            for each in error.errors(include_url=False)
+        ]
+    if given.get("extra_body") is not None and (problem := extra_body_problem(given["extra_body"])):
+        wrong.append(f"extra_body {problem}")
     if wrong:
         raise ModelError("wrong options for an endpoint", more=tuple(wrong), expected=f"some of {', '.join(known)}")
-    return EndpointOptions(**given)
-
-
-def _expected(name: str, value: Any) -> str:
-    """What a value should be; empty if it is valid."""
-    if name in _CHOICES:
-        return "" if value in _CHOICES[name] else " or ".join(_CHOICES[name])
-    if name == "key_variable":
-        return "" if isinstance(value, str) and value else "the name of an environment variable"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if name in _MINIMUMS:
-        return (
-            "" if is_number and value == int(value) >= _MINIMUMS[name] else f"a whole number from {_MINIMUMS[name]} on"
-        )
-    return "" if is_number and value > 0 else "a number above 0"
+    return options
