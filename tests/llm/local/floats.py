@@ -8,7 +8,6 @@ from ragworth.llm.local.onnx_weights import Floats
 
 class FloatArithmetic(IntegerArithmetic):
     name = "float32"
-    turned = False
 
     def __init__(self) -> None:
         super().__init__(signed=True)

@@ -24,7 +24,6 @@ from ragworth.llm.local.onnx_graph import write_decoder, write_probe
 from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
 from ragworth.llm.local.onnx_session import MODEL, PIECE_TOKENS, PROBE, OnnxSession, SessionOutput, has_exact_int8
 from ragworth.llm.local.onnx_tensors import IntegerArithmetic
-from ragworth.llm.local.onnx_weights import FoldedWeights
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
 from tests.llm.local import made_gguf
 from tests.llm.local.floats import FloatArithmetic
@@ -247,24 +246,6 @@ def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_fil
     decoding = short.decode([[1] * 8])
     with pytest.raises(ModelError, match="reached 8 tokens"):
         decoding.step([1], [0])
-
-
-def test_turning_changes_nothing_but_the_numbers(contents: gguf_file.GgufContents) -> None:
-    """What a layer reads of a vector, and what it adds to it, is the same after a turn as before."""
-    straight, turned = (FoldedWeights(contents.sizes, contents.weights, turned=turned) for turned in (False, True))
-    vectors = np.random.default_rng(0).standard_normal((5, contents.sizes.hidden)).astype(np.float32)
-    turn = turned.turn
-    assert turn is not None
-    there = vectors @ turn
-    for name in ("q", "k", "gate", "up"):
-        expected = vectors @ getattr(straight.layer(1), name)
-        np.testing.assert_allclose(there @ getattr(turned.layer(1), name), expected, atol=1e-4)
-    plain, mixed = straight.layer(0), turned.layer(0)
-    inner = np.random.default_rng(1).standard_normal((5, contents.sizes.inner)).astype(np.float32)
-    assert turned.mixing is not None
-    stirred = (inner.reshape(5, -1, 64) @ turned.mixing).reshape(inner.shape)
-    np.testing.assert_allclose(stirred @ mixed.down, (inner @ plain.down) @ turn, atol=1e-4)
-    np.testing.assert_allclose(turned.output() @ there.T, straight.output() @ vectors.T, atol=1e-4)
 
 
 @pytest.mark.torch

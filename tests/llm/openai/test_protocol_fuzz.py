@@ -84,7 +84,7 @@ def facts(traits: Traits) -> EndpointFacts:
 
 async def probed(channel: EndpointChannel) -> EndpointFacts:
     line = channel.line("http://toy/v1", probing=True)
-    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None, None)
+    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None)
 
 
 @st.composite

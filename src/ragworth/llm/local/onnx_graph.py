@@ -103,7 +103,7 @@ class _DecoderBuilder:
         self.t = GraphBuilder(data)
         self.sizes = sizes
         self._way = arithmetic
-        self._folded = FoldedWeights(sizes, weights, turned=arithmetic.turned)
+        self._folded = FoldedWeights(sizes, weights)
         self._angles = [self.t.constant(table) for table in rotary_tables(sizes, weights.get(ROPE_FACTORS))]
         self._at = self.t.op("Reshape", "at", self.t.ints(-1))
         self._slots = self._key_positions()

@@ -78,8 +78,6 @@ class IntegerArithmetic:
     """
 
     name = "int8"
-    turned = True
-    """Whether it needs weights in rotated spaces (see `onnx_weights`)."""
 
     def __init__(self, *, signed: bool) -> None:
         self.signed = signed

@@ -76,17 +76,16 @@ class QuantizedColumns(NamedTuple):
 class FoldedWeights:
     """All weights of a decoder, with every norm's gain folded into the next matrix.
 
-    ``turned``: whether the spaces between the matrices are rotated too. ``turn`` is then the rotation of vectors
-    between layers, and ``mixing`` the factor of each `MIXED_INPUTS` inputs of ``down`` (None if their number doesn't
-    allow it).
+    ``turn`` is the rotation of vectors between layers, and ``mixing`` the factor of each `MIXED_INPUTS` inputs of
+    ``down`` (None if their number doesn't allow it).
     """
 
-    def __init__(self, sizes: DecoderShape, weights: WeightMap, *, turned: bool) -> None:
+    def __init__(self, sizes: DecoderShape, weights: WeightMap) -> None:
         self.sizes = sizes
         self._weights = weights
-        self.turn = _random_rotation(sizes.hidden, seed=1) if turned else None
-        self._turn_head = _random_rotation(sizes.head, seed=2) if turned else None
-        self.mixing = _hadamard(MIXED_INPUTS) if turned and sizes.inner % MIXED_INPUTS == 0 else None
+        self.turn = _random_rotation(sizes.hidden, seed=1)
+        self._turn_head = _random_rotation(sizes.head, seed=2)
+        self.mixing = _hadamard(MIXED_INPUTS) if sizes.inner % MIXED_INPUTS == 0 else None
 
     def embedding(self) -> Floats:
         """One row per token."""
@@ -107,10 +106,9 @@ class FoldedWeights:
             return np.ascontiguousarray(self._out(get(name) * get(norm)).T)
 
         v, o = reads("self_attn.v_proj", "input_layernorm"), get("self_attn.o_proj").T
-        if self._turn_head is not None:
-            v = (v.reshape(-1, sizes.kv_heads, sizes.head) @ self._turn_head).reshape(v.shape)
-            heads = o.reshape(sizes.heads, sizes.head, -1)
-            o = np.einsum("ij,hik->hjk", self._turn_head, heads).reshape(o.shape)
+        v = (v.reshape(-1, sizes.kv_heads, sizes.head) @ self._turn_head).reshape(v.shape)
+        heads = o.reshape(sizes.heads, sizes.head, -1)
+        o = np.einsum("ij,hik->hjk", self._turn_head, heads).reshape(o.shape)
         down = get("mlp.down_proj").T
         if self.mixing is not None:
             down = np.einsum("ij,hik->hjk", self.mixing, down.reshape(-1, MIXED_INPUTS, down.shape[1])).reshape(
@@ -128,7 +126,7 @@ class FoldedWeights:
 
     def _out(self, rows: Floats) -> Floats:
         """Rotate vectors of the space between layers."""
-        return np.ascontiguousarray(rows if self.turn is None else rows @ self.turn)
+        return np.ascontiguousarray(rows @ self.turn)
 
 
 def merge_deltas(weights: WeightMap, deltas: Mapping[str, Floats]) -> dict[str, Floats]:
