@@ -26,7 +26,6 @@ BLOCKS = (
         BAD, [doc.TableColumn(BAD)] * 2, [[BAD, [BAD, doc.TextSpan(BAD, "warn", title=BAD)]]], note=BAD
     ),
     doc.Figure("chart", BAD, BAD, [CHART], pl.DataFrame({BAD: [BAD]}), files=True),
-    doc.TokenView(BAD, BAD, [doc.AnswerToken(BAD, 0.3, 0.1, True), doc.AnswerToken(BAD, None)], BAD, BAD),
     doc.Group("finding", [doc.Paragraph(BAD)]),
     doc.Details(BAD, [doc.Paragraph(BAD)]),
     doc.DataBlock(BAD, {BAD: {BAD: [BAD, {BAD: BAD}, {BAD: [BAD]}, None, 1.5]}, "plain": BAD}),
@@ -111,34 +110,3 @@ def test_a_section_of_ones_own_is_in_the_navigation_the_page_and_the_markdown(mo
     assert re.findall(r'<a href="#(\w+)">(\w+)</a>', page) == [("verdict", "Verdict"), ("prices", "Prices")]
     assert '<h2 id="prices-title">What it would cost</h2>\n<p>Nothing.</p>' in page
     assert markdown.render_markdown(made) == "# Title\n\nLead.\n\n## What it would cost\n\nNothing.\n"
-
-
-def test_the_tokens_of_an_answer_in_every_medium() -> None:
-    tokens = [
-        doc.AnswerToken("It", 0.01, 0.02),
-        doc.AnswerToken(" is", 0.3, 0.32),
-        doc.AnswerToken(" *Ann*", 2.5, 0.4, key=True),
-        doc.AnswerToken("\n", None),
-    ]
-    block = doc.TokenView("q1", "with random", tokens, note="One of two.")
-    page = html.render_block(block)
-    assert '<span class="e0" title="entropy 0.010, without context 0.020">It</span>' in page
-    assert '<span class="e2" title="entropy 0.300, without context 0.320"> is</span>' in page
-    assert '<b class="e5" title="entropy 2.500, without context 0.400, key token"> *Ann*</b>' in page
-    assert '<span class="e0">\\n</span>' in page and "<h3>q1 · with random</h3>" in page
-    # Nothing is said by colour alone: the numbers are in a table, with the key tokens.
-    assert '<th scope="row"> *Ann*</th><td class="n">2.500</td><td class="n">0.400</td><td>yes</td>' in page
-    text = markdown.render_markdown(document(block))
-    assert "**q1 · with random**\n\nIt (0.01) is (0.30) **\\*Ann\\*** (2.50) ␣\n\nOne of two.\n" in text
-    said = terminal.render_text(document(block))
-    assert (
-        "q1 · with random (entropy in nats, *key tokens*)\nIt (0.01) is (0.30) **Ann** (2.50) ␣\nOne of two.\n" in said
-    )
-
-
-def test_every_shade_of_a_token_has_a_style_that_follows_the_theme() -> None:
-    style = html.read_asset("style.css")
-    for level in range(1, len(doc.SHADES) + 1):
-        assert re.search(rf"^\.e{level} {{ background: color-mix\(in srgb, var\(--poor\) \d+%", style, re.MULTILINE)
-    view = doc.TokenView("q", "a", [])
-    assert [view.shade(doc.AnswerToken("", value)) for value in (0.0, 0.05, 0.3, 0.6, 1.5, 9.0)] == [0, 1, 2, 3, 4, 5]

@@ -91,8 +91,6 @@ def test_the_confidence_is_that_of_the_answer_that_is_graded(tmp_path: Path, two
     texts = {(s, q): text for s, q, text in results.answers.frame.select("system", "query", "text").iter_rows()}
     for row in said.iter_rows(named=True):
         assert "".join(row["answer_tokens"]) == texts[row["system"], row["query"]]
-    views = found.findings.answers
-    assert views and {view.arm for view in views} == {f"embedded, relevant passage {at}" for at in (1, 3, 6)}
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import polars as pl
 import pytest
 from benchmarks.simulated_reader import Reader, collection
-from scipy import stats
 
 import ragworth
 from ragworth.errors import InputError
@@ -72,22 +71,12 @@ def test_metrics_by_position_and_those_that_are_blind(tmp_path: Path, opened: Op
         ("P@5", [0.2] * 5),
     ):
         assert metrics.filter(pl.col("metric") == name)["mean"].to_list() == pytest.approx(values)
-    sight = {row["metric"]: row for row in found.findings.tables[3].frame.to_dicts()}
-    assert {name for name, row in sight.items() if row["blind"]} == {"UDCG@5", "Distraction@5", "P@5", "R@5"}
-    assert sight["P@5"]["correlation"] is None and sight["P@5"]["why"]
-    graded, values = grades(found.cases[0]), []
-    for query in sorted({query for _, query in graded}):
-        outcome = [graded[f"p{place:02d}", query] for place in range(1, 6)]
-        if len(set(outcome)) > 1:
-            values.append(stats.spearmanr([5, 4, 3, 2, 1], outcome).statistic)
-    assert sight["RR@5"]["correlation"] == pytest.approx(np.mean(values)) and sight["RR@5"]["queries"] == len(values)
-    assert sight["RR@5"]["correlation"] > 0.5
     assert any(
         "UDCG@5, Distraction@5, P@5, R@5 do not depend on the position" in each for each in found.findings.sentences
     )
 
 
-def test_a_metric_of_which_lower_is_better_is_turned_and_rounding_is_no_sight(tmp_path: Path, opened: Opened) -> None:
+def test_metrics_are_shown_as_they_are_and_rounding_is_no_dependence(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Reader(weights=(1.0, 0.8, 0.6, 0.4, 0.2), noise=0.0)
     place = collection(tmp_path / "w", queries=12)
     first = ragworth.study("position", place, keep=False, metrics=["RR@5", "P@5", "Distraction@5"]).cases[0]
@@ -97,12 +86,9 @@ def test_a_metric_of_which_lower_is_better_is_turned_and_rounding_is_no_sight(tm
     value = pl.when(low).then(ranked).when(even).then(pl.col("value") + noise).otherwise(pl.col("value"))
     frame = frame.with_columns(value.alias("value"))
     case = replace(first, results=replace(first.results, scores=Scores.trusted(frame)))
-    tables = Position().find([case]).tables
-    sight = {row["metric"]: row for row in tables[3].frame.to_dicts()}
-    assert sight["Distraction@5"]["correlation"] == pytest.approx(sight["RR@5"]["correlation"])
-    assert sight["RR@5"]["correlation"] > 0.5
-    assert sight["P@5"]["blind"] and sight["P@5"]["correlation"] is None
-    shown = tables[2].frame.filter(pl.col("metric") == "Distraction@5")
+    found = Position().find([case])
+    assert any("P@5 does not depend on the position" in each for each in found.sentences)
+    shown = found.tables[2].frame.filter(pl.col("metric") == "Distraction@5")
     assert shown["mean"].to_list() == [1.0, 2.0, 3.0, 4.0, 5.0]  # as they are
 
 

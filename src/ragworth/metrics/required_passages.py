@@ -13,7 +13,7 @@ from ragworth.errors import InputError, TableError, format_count, quote_short
 from ragworth.metrics.blocks import Floats
 from ragworth.metrics.coverage import required_subset
 from ragworth.metrics.ground_truth import rating_matrices
-from ragworth.tables import OK, Contexts, Ratings
+from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
 REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
@@ -89,21 +89,6 @@ def subsets_of_queries(
     why = {query: next((reason for reason, known in reasons.items() if query not in known), "") for query in names}
     subsets = {query: chosen[query] for query in names if not why[query]}
     return subsets, Counter(reason for reason in why.values() if reason)
-
-
-def class_shares(
-    contexts: Contexts, ratings: Ratings, eta: float = 3.0, redundancy: RedundancyRule = "answered"
-) -> pl.DataFrame:
-    """Shares of each class, and of unrated passages, among those that each system shows, and their number.
-
-    Queries without ratings, or with a failed one, are left out.
-    """
-    rated = without_failed(ratings)
-    shown = contexts.frame.join(rated.frame, on="query", how="semi", maintain_order="left")
-    classes = shown.join(required(rated, eta, redundancy), on=["query", "passage"], how="left", maintain_order="left")
-    name = pl.col("class").fill_null(UNRATED)
-    shares = [(name == each).mean().alias(each) for each in (REQUIRED, PARTIAL, FULL, USELESS, UNRATED)]
-    return classes.group_by("system", maintain_order=True).agg(*shares, pl.len().cast(pl.Int64).alias("passages"))
 
 
 def without_failed(ratings: Ratings) -> Ratings:

@@ -15,7 +15,7 @@ from ragworth.prediction.correlations import Prediction
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate, Resampling, mean_of_columns
-from ragworth.stats.paired import correct_alike, correct_by_holm, difference
+from ragworth.stats.paired import correct_alike
 from ragworth.stats.systems import correlate_systems
 
 
@@ -96,15 +96,6 @@ class SizedPredictions:
         """The standard deviation of the correlations within queries."""
         known = self.by_query[metric, size][~np.isnan(self.by_query[metric, size])]
         return float(known.std(ddof=1)) if over == "queries" and len(known) > 1 else None
-
-    def changes(self) -> dict[str, Estimate]:
-        """By metric, the correlation within queries at the largest size minus that at the smallest."""
-        first, last = min(self.rows), max(self.rows)
-        both = [m for m in self.rows[first].metrics if m in self.rows[last].metrics] if first != last else []
-        ends = {m: (self.by_query[m, last], self.by_query[m, first]) for m in both}
-        bounds, turns = (-1.0, 1.0), self.clusters
-        found = {m: difference(*sides, "bootstrap", self.plan, bounds, turns) for m, sides in ends.items()}
-        return correct_by_holm({m: one if one.n > 1 else one._replace(p=None) for m, one in found.items()})
 
 
 def spread_over_sizes(correlations: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,6 @@ one into a page, into Markdown and into text for a terminal. All texts are untru
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -19,8 +18,6 @@ NUMBER = re.compile(r"(?:[\d\s.,:;%+−–\-\[\]()<>=≤≥±/†‡*]|of|to)+")
 """What a column made of numbers holds: a mean with its interval, n of N, a p-value with a sign."""
 ROWS = 200
 """Rows of a table that people see; its file has all."""
-SHADES = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Entropy or surprisal, in nats, from which on a token has the first, second, … shade."""
 
 
 class TextSpan(NamedTuple):
@@ -156,58 +153,6 @@ class Figure(DocumentBlock):
     def numbers(self) -> TableBlock | None:
         """The numbers of the charts; None where the data have no columns."""
         return None if not self.data.width else TableBlock.of(self.data, self.title, self.limit)
-
-
-class AnswerToken(NamedTuple):
-    """A token of an answer: how unsure the model was of it with and without the context, in nats; None if unknown."""
-
-    text: str
-    value: float | None
-    alone: float | None = None
-    key: bool = False
-
-
-@dataclass(frozen=True)
-class TokenView(DocumentBlock):
-    """An answer, token by token. The page shades tokens by their value and underlines key tokens.
-
-    Parameters
-    ----------
-    query, arm: whose answer it is; ``question`` is the text of the query, if it is known.
-    quantity: what the values are: entropy, or surprisal.
-    note: why there are no tokens, or what else is to be said.
-    """
-
-    query: str
-    arm: str
-    tokens: Sequence[AnswerToken]
-    quantity: str = "entropy"
-    note: str = ""
-    question: str = ""
-
-    @property
-    def title(self) -> str:
-        return f"{self.query}{f': {self.question}' if self.question else ''} · {self.arm}"
-
-    def shade(self, token: AnswerToken) -> int:
-        """From 0, for no shade, to the number of `SHADES`; the same for all answers, so that they can be compared."""
-        return 0 if token.value is None else bisect_right(SHADES, token.value)
-
-    def describe(self, token: AnswerToken) -> str:
-        """The values of a token in words."""
-        words = [
-            f"{name} {value:.3f}"
-            for name, value in ((self.quantity, token.value), ("without context", token.alone))
-            if value is not None
-        ]
-        return ", ".join([*words, "key token"] if token.key else words)
-
-    @property
-    def numbers(self) -> TableBlock | None:
-        """The same as a table; None without tokens."""
-        heads = [TableColumn("token"), TableColumn(self.quantity, True), TableColumn("without context", True)]
-        rows = [(each.text, each.value, each.alone, "yes" if each.key else "") for each in self.tokens]
-        return TableBlock(self.title, [*heads, TableColumn("key token")], rows) if rows else None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ TASKS: Mapping[str, Mapping[str, Any]] = {
     "answers": GREEDY,
 }
 """Settings of the paper."""
-TOKENS_SHOWN = 3
-"""Queries whose answers are shown token by token."""
 
 
 def with_confidence(space: Workspace, *, each: bool = False) -> Workspace:

@@ -43,7 +43,7 @@ from ragworth.score_rows import (
     outcome_name,
     rows_of_aspect,
 )
-from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.estimate import mean_estimates
 from ragworth.stats.paired import difference, is_reliable
 from ragworth.stats.systems import FEWEST
 from ragworth.studies.alignment import RELEVANCE_METRICS
@@ -142,11 +142,6 @@ class ContextSize(PoolStudy):
                 "queries that have one. Over systems: of the systems' means; n: systems",
             ),
             "spread": TableText("How much it varies over the sizes", "deviation: standard deviation over the sizes"),
-            "change": TableText(
-                "From the smallest size to the largest",
-                "correlation within queries at the largest size minus that at the smallest, over queries that have "
-                "both; p by a paired bootstrap, p_holm corrected by Holm for the metrics of a case",
-            ),
             "outcomes": TableText(
                 "What became of the contexts, by size",
                 "shares and means over queries; low and high: of the share of correct answers, or of the mean",
@@ -165,20 +160,11 @@ class ContextSize(PoolStudy):
                 row[f"with {PARTIAL_GRADE}"] = sized.partial.get(key)
         correlations = page.add("correlation", case, rows)
         spread = page.add("spread", case, spread_over_sizes(correlations))
-        first, last = min(sized.rows), max(sized.rows)
-        changes = {(metric, first, last): one for metric, one in sized.predictions.changes().items()}
-        page.add("change", case, estimate_rows(("metric", "from", "to"), changes, "difference", "p", "p_holm"))
         outcomes = page.add("outcomes", case, sized.outcome_rows())
         ranked = {over: spread.filter(pl.col("over") == over) for over in sized.ways}
         for over, part in ranked.items():
             page.say(case, *sized.best_sentences(over, part.to_dicts()))
         best = next(iter(ranked["queries"]["metric"]), "")
-        one = changes.get((best, first, last), Estimate())
-        if one.value is not None and one.p_holm is not None:
-            sure = "" if one.is_significant(self.plan.alpha) else ", which may be chance"
-            change = f"changes by {with_interval(one)}, {p_words(one.p_holm)} after Holm{sure}"
-            of = f"from k = {first} to k = {last} the correlation of {best}"
-            page.say(case, f"{of} {change}, over {count_queries(one.n)}.")
         page.say(case, sized.answer_sentence())
         for (over, metric, k), one in found.items():
             if over == "queries" and metric == best:
@@ -350,14 +336,6 @@ class SizedCase:
         low, high = (f"{signed(first[end])} (k = {first[f'{end} at k']})" for end in ("lowest", "highest"))
         same = len(_alike(best, "lowest", "lowest at k", "highest", "highest at k")) == len(best)
         yield f"{where}{what} over all sizes: mean {figure}{f', from {low} to {high}' if same else ''}.{hint}"
-        known = [row for row in ranked if row["deviation"] is not None]
-        known.sort(key=lambda row: round(row["deviation"], 12))
-        least, most = _alike(known, "deviation"), _alike(known[::-1], "deviation")
-        if len(least) < len(known):
-            names = [format_list([row["metric"] for row in some], 20) for some in (least, most)]
-            low, high = (f"{some[0]['deviation']:.3f}" for some in (least, most))
-            vary = f"{names[0]} {'varies' if len(least) == 1 else 'vary'} least over the sizes"
-            yield f"{where}{vary} (standard deviation {low}), {names[1]} most ({high})."
 
     def answer_sentence(self) -> str:
         """What more passages do to the outcome."""

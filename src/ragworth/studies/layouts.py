@@ -136,11 +136,6 @@ class Layouts(PoolStudy):
             self._compare(case, page, measure, models, values.reshape(correct.shape), correct, grid.clusters)
         if self.measure not in known or np.isnan(known[self.measure]).any(axis=1).all():
             page.say(case, f"no query has a {self.measure} of every layout by every model.")
-        # The first model's answers to a few queries that it answers correctly from some layouts only.
-        mine = case.design.filter(pl.col("model") == models[0]).select("system", "place").rows()
-        for at in np.flatnonzero(np.ptp(correct[:, 0], axis=1))[: confidences.TOKENS_SHOWN]:
-            words = {(system, grid.queries[at]): f"{models[0]}, relevant passage {place}" for system, place in mine}
-            page.show_answers(case, case.results.said.get("answers"), words)
 
     def _compare(
         self,

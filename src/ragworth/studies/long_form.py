@@ -18,9 +18,8 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.evaluation.session import PlanComplete
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings
-from ragworth.metrics import required_passages
 from ragworth.metrics.cutoffs import TIED, at_threshold
-from ragworth.metrics.required_passages import REDUNDANCY_RULES, REQUIRED, answerable, subsets_of_queries
+from ragworth.metrics.required_passages import REQUIRED, answerable, subsets_of_queries
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, signed
@@ -67,7 +66,6 @@ class LongForm(Study):
     )
     human_ratings: str | None = option(None, "file with ratings of what people wrote, so that no model rates it")
     people: str | None = option(None, "file with people's coverage of the answers: system, query, judge, value")
-    redundancy: str = option("answered", "rule by which passages are redundant", choices=REDUNDANCY_RULES)
 
     kind: ClassVar[str] = "long-form"
     title: ClassVar[str] = "whether the coverage of a context predicts that of a long answer"
@@ -75,7 +73,7 @@ class LongForm(Study):
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(
             "Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG, Tables 1 to 3, Figure 4",
-            {"eta": 3.0, "sizes": "required,10,20", "tie": True, "redundancy": "crux"},
+            {"eta": 3.0, "sizes": "required,10,20", "tie": True},
             differences=(
                 "a rating that can't be read is missing, and its query left out, instead of 0",
                 "answers are greedy: the paper doesn't state the temperature of its reports",
@@ -212,11 +210,6 @@ class LongForm(Study):
                 "Coverage of the answers by people and by the model",
                 "Spearman ρ over all answers that both judged, with intervals over queries",
             ),
-            "passages": TableText(
-                "The passages that systems show",
-                "shares of all passages shown: required, redundant beside the required subset, without an answer, "
-                f"unrated; rule: {self.redundancy}",
-            ),
             "intervals": TableText("Means with intervals", aside=True),
         }
 
@@ -239,9 +232,6 @@ class LongForm(Study):
         lost = len(first.queries) - len(first.common)
         page.leave_out(case, {"some system has no value of its contexts or answers": lost})
         assert results.ratings is not None
-        classes = required_passages.class_shares(results.contexts, results.ratings, self.eta, self.redundancy)  # type: ignore[arg-type]
-        shares = classes.filter(pl.col("system").is_in(list(first.systems)))
-        page.add("passages", case, shares.with_columns(pl.col("system").replace(first.systems)))
         self._compare_with_people(case, first, page)
         tables = {"passages": results.ratings.frame, "answers": results.said.get("coverage", NO_SYSTEMS)}
         for what, table in tables.items():

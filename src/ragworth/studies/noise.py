@@ -150,13 +150,6 @@ class Noise(PoolStudy):
         page.add("concordance", case, rows)
         page.say(case, self._hurt(gap, correct.mean(axis=0)), self._aware(taus, gap))
         page.note(case, confidences.skipped_words(case))
-        some = np.flatnonzero(correct[:, 0] != correct[:, 1])[: confidences.TOKENS_SHOWN]
-        chosen = {
-            (arm, grid.queries[at]): f"{arm}, {'correct' if correct[at, i] else 'not correct'}"
-            for at in some
-            for i, arm in enumerate(ARMS)
-        }
-        page.show_answers(case, case.results.said.get("answers"), chosen)
 
     def finish(self, page: StudyPage) -> None:
         spec = outcome_figure(page.table("answers"), "context", "mean outcome")

@@ -6,7 +6,7 @@ position is compared with what metrics give for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,21 +14,19 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
-from ragworth.comparison import higher_is_better, value_bounds
+from ragworth.comparison import value_bounds
 from ragworth.config import Workspace
 from ragworth.errors import InputError, format_list
-from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import curve_chart
-from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
+from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
-from ragworth.report.wording import MEASURE_NAMES, p_words, signed
+from ragworth.report.wording import p_words, signed
 from ragworth.retrieval.context_sampling import draw_positions
-from ragworth.score_rows import DIGITS, ScoreRows
 from ragworth.stats.estimate import mean_estimates
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
-from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
+from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
 from ragworth.tasks.options import option, parse_numbers
 
@@ -48,7 +46,6 @@ class Position(PoolStudy):
 
     k: int = option(5, "passages of a context, one of them relevant", low=2, high=1000)
     positions: str | None = option(None, "positions to try, such as 1,5,10; by default all")
-    measure: str = option("spearman", "correlation of metrics with the outcome over positions", choices=MEASURES)
 
     kind: ClassVar[str] = "position"
     title: ClassVar[str] = "whether it matters where the relevant passage stands"
@@ -108,11 +105,6 @@ class Position(PoolStudy):
                 "corrected by Holm for all of them",
             ),
             "metrics": TableText("Metrics by position", "mean over queries at each position"),
-            "sight": TableText(
-                "What metrics see of the position",
-                f"blind: the same at every position of every query; correlation: mean {MEASURE_NAMES[self.measure]} "
-                "with the outcome over the positions of a query, positive if the metric follows the answers",
-            ),
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
@@ -128,7 +120,6 @@ class Position(PoolStudy):
         means = {m: mean_estimates(values, self.plan, value_bounds(m), grid.clusters) for m, values in seen.items()}
         each = {(m, place): one for m, some in means.items() for place, one in zip(places, some, strict=True)}
         metrics = page.add("metrics", case, estimate_rows(("metric", "position"), each, "mean"))
-        page.add("sight", case, self._sight(grid, seen))
         page.say(case, *self._sentences(grid, places, found), *_seen_sentences(seen, places))
         lines, more = outcome_curve(table, "position", pl.lit(grid.what)), ""
         if seen:
@@ -170,18 +161,6 @@ class Position(PoolStudy):
             where = some if len(lost) < len(places) else "any position"
             page.note(case, f"{metric} has no value at {where}, and is left out")
         return whole
-
-    def _sight(self, grid: OutcomeGrid, seen: Mapping[str, Floats]) -> Iterator[Row]:
-        signs = {m: 1.0 if m in CONFIDENCES or higher_is_better(m) else -1.0 for m in seen}
-        values = [np.round(signs[m] * each, DIGITS).reshape(-1) for m, each in seen.items()]
-        queries, arms = [query for query in grid.queries for _ in grid.arms], grid.arms * len(grid.queries)
-        outcome = grid.values.reshape(-1) * (1 if higher_is_better(grid.aspect) else -1)
-        rows = ScoreRows(list(seen), np.array(values).T, outcome, queries, arms, grid.aspect)
-        if grid.clusters is not None:
-            rows = rows._replace(clusters=np.repeat(grid.clusters, len(grid.arms)))
-        found = Prediction(rows, self.measure, self.plan).within if seen else []
-        for metric, one in zip(seen, found, strict=True):
-            yield {"metric": metric, "blind": _is_blind(seen[metric])} | columns(one, "correlation", "left out")
 
     def _sentences(self, grid: OutcomeGrid, places: list[int], found: Contrasts) -> list[str]:
         means = grid.means()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.report.document import AnswerToken
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_page
 from ragworth.report.renderers.markdown import render_markdown
-from ragworth.report.study import Findings, study_document, study_text, token_views
+from ragworth.report.study import Findings, study_document, study_text
 from ragworth.report.study.findings import display_left_out, display_table, left_out_table, left_out_words
 
 
@@ -56,30 +55,3 @@ def test_queries_are_the_unit_where_none_is_named() -> None:
         left_out_words(some).startswith("2 queries, 4 things left out")
         and display_left_out(some)["unit"][0] == "queries"
     )
-
-
-def test_answers_are_shown_token_by_token_with_their_query_and_arm() -> None:
-    rows = [
-        {"system": "random", "query": "q1", "answer_tokens": ["is ", "Ann"], "entropies": [0.1, 0.9]}
-        | {"entropies_alone": [0.1, 1.5], "surprisals": [0.2, 0.3], "surprisals_alone": [0.2, 0.4]}
-        | {"key": [False, True], "status": "ok", "reason": None},
-        {"system": "near", "query": "q1", "answer_tokens": ["Bea"], "entropies": None, "entropies_alone": None}
-        | {"surprisals": [0.7], "surprisals_alone": None, "key": None, "status": "ok", "reason": None},
-        dict.fromkeys(("answer_tokens", "entropies", "entropies_alone", "surprisals", "surprisals_alone", "key"))
-        | {"system": "near", "query": "q2", "status": "refused", "reason": "withheld"},
-    ]
-    views = token_views(pl.DataFrame(rows), [("random", "q1"), ("near", "q1"), ("near", "q2")])
-    assert [view.title for view in views] == ["q1 · random", "q1 · near", "q2 · near"]
-    assert views[0].tokens == (AnswerToken("is ", 0.1, 0.1, False), AnswerToken("Ann", 0.9, 1.5, True))
-    assert (views[1].quantity, views[1].tokens[0].value, views[1].tokens[0].key) == ("surprisal", 0.7, False)
-    assert token_views(pl.DataFrame(rows).drop("answer_tokens"), [("random", "q1")]) == ()
-    assert "key tokens is unknown" in views[1].note and views[2].note == "There is no answer to show: withheld."
-    found = Findings("Title", "Lead.", ("Said.",), (), (), left_out_table([]), answers=views)
-    document = study_document(found)
-    page, text, said = render_page(document), render_markdown(document), study_text(found)
-    assert "How sure the model was, token by token" in page and '<a href="#tokens">Tokens</a>' in page
-    assert "shades begin at 0.05, 0.2, 0.5, 1, 2 nats" in page and "Key tokens are bold." not in page
-    assert "## How sure the model was, token by token\n\nThe number after a token" in text
-    assert "is (0.10) **Ann** (0.90)" in text and "is (0.10) *Ann* (0.90)" in said
-    assert all("withheld" in each for each in (page, text, said))
-    assert "token by token" not in render_page(study_document(Findings("T", "L.", (), (), (), left_out_table([]))))

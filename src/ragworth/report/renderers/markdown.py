@@ -59,10 +59,6 @@ def _block(block: doc.DocumentBlock) -> Iterator[str]:
             for panel in panels:
                 yield f"![{escape_line(f'{title} {panel.title}')}](figures/{quote(panel.name)}.svg)"
             yield escape_line(caption)
-        case doc.TokenView():
-            yield f"**{escape_line(block.title)}**"
-            yield " ".join(map(_token, block.tokens))
-            yield escape_line(block.note)
         case doc.Details(title, [doc.TableBlock(caption) as table]) if caption == title:
             yield f"### {escape_line(title)}"
             yield from _rows(table)
@@ -73,13 +69,6 @@ def _block(block: doc.DocumentBlock) -> Iterator[str]:
             yield markdown_grid([["setting", "value"], *pairs], [False, False]).rstrip() if pairs else ""
         case doc.Group() | doc.Only(medium="markdown") | AnswerView() | HopTimeline():
             yield from _blocks(block.blocks)
-
-
-def _token(token: doc.AnswerToken) -> str:
-    """A token with its value; key tokens are bold."""
-    words = escape_line(token.text) or "␣"
-    value = "" if token.value is None else f" ({token.value:.2f})"
-    return f"**{words}**{value}" if token.key else f"{words}{value}"
 
 
 def _text(text: doc.RichText) -> str:

@@ -15,7 +15,6 @@ from ragworth.report.document import (
     RichText,
     TableBlock,
     TextSpan,
-    TokenView,
 )
 from ragworth.report.render import printable, text_grid
 
@@ -37,8 +36,6 @@ def _block(block: DocumentBlock, rows: int) -> Iterator[str]:
         yield "".join(f"note: {printable(note)}\n" for note in block.items)
     elif isinstance(block, TableBlock) and block.rows:
         yield _table(block, rows)
-    elif isinstance(block, TokenView):
-        yield _tokens(block)
     else:
         for part in block.blocks:
             yield from _block(part, rows)
@@ -53,17 +50,6 @@ def _table(table: TableBlock, rows: int) -> str:
     more = f"… and {format_count(total - rows, 'more row')} in {file}.csv\n" if total > rows else ""
     note = f"{printable(table.note)}\n" if table.note else ""
     return f"{title}\n\n{shown}{more}{note}"
-
-
-def _tokens(view: TokenView) -> str:
-    """The tokens with their values; key tokens stand between asterisks."""
-    pieces = []
-    for token in view.tokens:
-        words = format_cell(token.text.strip()) or "␣"
-        value = "" if token.value is None else f" ({token.value:.2f})"
-        pieces.append(f"*{words}*{value}" if token.key else f"{words}{value}")
-    head = format_cell(view.title) + (f" ({format_cell(view.quantity)} in nats, *key tokens*)" if pieces else "")
-    return "\n".join(filter(None, [head, " ".join(pieces), printable(view.note)])) + "\n"
 
 
 def _said(blocks: Sequence[DocumentBlock]) -> Iterator[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ragworth.report.renderers.terminal import render_text
 from ragworth.report.study.document import study_document
-from ragworth.report.study.findings import Findings, StudyFigure, StudyTable, token_views
+from ragworth.report.study.findings import Findings, StudyFigure, StudyTable
 from ragworth.report.study.writing import write_study
 
-__all__ = ["Findings", "StudyFigure", "StudyTable", "study_document", "study_text", "token_views", "write_study"]
+__all__ = ["Findings", "StudyFigure", "StudyTable", "study_document", "study_text", "write_study"]
 
 
 def study_text(findings: Findings) -> str:

@@ -23,7 +23,6 @@ def study_document(findings: Findings, back: str = "") -> doc.Document:
     found = [
         doc.Section("findings", "Findings", _sentences(findings)),
         doc.Section("figures", "Figures", _gallery(findings.figures)),
-        doc.Section("tokens", "How sure the model was, token by token", _answers(findings), "Tokens"),
         doc.Section("tables", "Tables", [doc.Group("shown", [_table(each)]) for each in findings.tables]),
         doc.Section("left-out", "Left out", _left_out(findings)),
         doc.Section("notes", "Notes", [doc.Notes(findings.notes)] if findings.notes else []),
@@ -43,22 +42,6 @@ def _sentences(findings: Findings) -> list[doc.DocumentBlock]:
 
 def _gallery(figures: Sequence[StudyFigure]) -> list[doc.DocumentBlock]:
     return [doc.Group("gallery", [_figure(each) for each in figures])] if figures else []
-
-
-def _answers(findings: Findings) -> list[doc.DocumentBlock]:
-    if not findings.answers:
-        return []
-    shades = ", ".join(f"{value:g}" for value in doc.SHADES)
-    page = (
-        f"The darker a token, the less sure the model was of it: shades begin at {shades} nats. "
-        "Key tokens are underlined."
-    )
-    text = "The number after a token says how unsure the model was of it, in nats. Key tokens are bold."
-    return [
-        doc.Only("html", [doc.Paragraph(page, "note")]),
-        doc.Only("markdown", [doc.Paragraph(text)]),
-        *findings.answers,
-    ]
 
 
 def _figure(each: StudyFigure) -> doc.Figure:

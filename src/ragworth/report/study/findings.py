@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 
 from ragworth.errors import format_count, format_list
-from ragworth.report.document import AnswerToken, TokenView
 from ragworth.report.render import format_p_value
 
 FORMAT = 1
@@ -58,7 +57,6 @@ class Findings:
     left_out: case, reason and queries (how many; or how many of ``unit``): everything that was left out, counted.
     notes: what is to be known besides.
     settings: seed, resamples, the study's own settings, models, versions: what it takes to do it again.
-    answers: some answers token by token, from `token_views`.
     """
 
     title: str
@@ -69,7 +67,6 @@ class Findings:
     left_out: pl.DataFrame
     notes: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    answers: tuple[TokenView, ...] = ()
 
     @cached_property
     def record(self) -> dict[str, Any]:
@@ -81,42 +78,11 @@ class Findings:
             "sentences": self.sentences,
             "tables": [table.name for table in self.tables],
             "figures": [figure.name for figure in self.figures],
-            "answers": [_view_record(view) for view in self.answers],
             "left_out": self.left_out.to_dicts(),
             "notes": self.notes,
             "settings": self.settings,
         }
         return _plain(made)  # type: ignore[no-any-return]
-
-
-def token_views(answers: pl.DataFrame, pairs: Iterable[tuple[str, str]]) -> tuple[TokenView, ...]:
-    """The answers of some pairs of system and query, token by token.
-
-    ``answers`` are those that `StageSession.answer_with_confidence` keeps in ``said`` of the results. Shown is the
-    entropy, or the surprisal where the model doesn't tell the entropy. An answer without tokens is shown with the
-    reason. Answers that were written without confidence give nothing.
-    """
-    if "answer_tokens" not in answers.columns:
-        return ()
-    rows = {(row["system"], row["query"]): row for row in answers.iter_rows(named=True)}
-    return tuple(_token_view(rows[pair]) for pair in pairs)
-
-
-def _token_view(row: Mapping[str, Any]) -> TokenView:
-    texts = row["answer_tokens"] or []
-    name = "entropies" if row["entropies"] is not None else "surprisals"
-    absent = [None] * len(texts)
-    columns = (row[name] or absent, row[f"{name}_alone"] or absent, row["key"] or [False] * len(texts))
-    tokens = tuple(AnswerToken(*each) for each in zip(texts, *columns, strict=True))
-    note = "" if tokens else f"There is no answer to show: {row['reason'] or row['status']}."
-    if tokens and row["key"] is None:
-        note = "Which tokens are key tokens is unknown: there are no values without the context."
-    return TokenView(row["query"], row["system"], tokens, {"entropies": "entropy"}.get(name, "surprisal"), note)
-
-
-def _view_record(view: TokenView) -> dict[str, Any]:
-    about = {"query": view.query, "question": view.question, "arm": view.arm, "quantity": view.quantity}
-    return {**about, "note": view.note, "tokens": [token._asdict() for token in view.tokens]}
 
 
 def _plain(value: Any) -> Any:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
-from ragworth.report.document import TokenView
-from ragworth.report.study.findings import QUERIES, Findings, StudyFigure, StudyTable, left_out_table, token_views
+from ragworth.report.study.findings import QUERIES, Findings, StudyFigure, StudyTable, left_out_table
 from ragworth.results import Results
 from ragworth.stats.estimate import Estimate
 
@@ -46,7 +44,6 @@ class StudyPage:
         self._leads: list[str] = []
         self._notes: list[str] = []
         self._figures: list[StudyFigure] = []
-        self._answers: list[TokenView] = []
         self._left_out: list[tuple[str, str, int, str]] = []
 
     def lead(self, case: StudiedCase, text: str) -> None:
@@ -84,22 +81,6 @@ class StudyPage:
             name, title = f"{name}-{self.cases.index(case) + 1}", f"{title}: {case.name}"
         self._figures.append(StudyFigure(name, title, caption, spec))
 
-    def show_answers(
-        self, case: StudiedCase, answers: pl.DataFrame | None, chosen: Mapping[tuple[str, str], str]
-    ) -> None:
-        """Show some answers token by token, if it is known how sure the model was of each.
-
-        ``answers``: see `token_views`; ``chosen``: what to call each, by system and query.
-        """
-        if answers is not None and "answer_tokens" in answers.columns:
-            known = set(answers.select("system", "query").iter_rows())
-            some = {pair: words for pair, words in chosen.items() if pair in known}
-            where = f"{case.name}: " if self.several else ""
-            texts = dict(case.results.collection.queries.select("query", "text").iter_rows())
-            for view, words in zip(token_views(answers, some), some.values(), strict=True):
-                question = texts.get(view.query) or ""
-                self._answers.append(replace(view, query=f"{where}{view.query}", arm=words, question=question))
-
     def dots(self, table: str, label: str, value: str, *group: pl.Expr) -> pl.DataFrame:
         """The rows of a table that have a value, as `dot_chart` takes them."""
         names = {label: "label", value: "value", "queries": "n"}
@@ -126,7 +107,6 @@ class StudyPage:
             tuple(self._figures),
             left.drop("unit") if (left["unit"] == QUERIES).all() else left,
             tuple(dict.fromkeys(self._notes)),
-            answers=tuple(self._answers),
         )
 
     def _of(self, case: StudiedCase, text: str) -> str:
