@@ -1,14 +1,15 @@
-"""Parse JSON and TOML that anybody may have written: how deep they nest is bounded."""
+"""Parse and check JSON and TOML that anybody may have written: how deep they nest is bounded."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
 
-from ragworth.errors import FormatError
+from ragworth.errors import FormatError, quote_short
 
 MAX_DEPTH = 100
 """Lists and objects within each other. Functions that walk through values recurse, which Python ends at 1,000 calls."""
@@ -18,6 +19,21 @@ REMEDY = "leave the nested value out, or write it as text"
 
 MAX_DOTS = 1000
 """Dots in a line of TOML, outside of quotes. The time for a key with dots grows with the square of their number."""
+
+
+class ValueProblem(NamedTuple):
+    """A wrong value: the path of its key, and what is wrong with it."""
+
+    path: tuple[str | int, ...]
+    text: str
+
+
+class InvalidValueError(ValueError):
+    """A value that isn't of the type that it should be."""
+
+    def __init__(self, problems: list[ValueProblem]) -> None:
+        self.problems, self.texts = problems, tuple(problem.text for problem in problems)
+        super().__init__("; ".join(self.texts))
 
 
 class NestingError(ValueError):
@@ -67,3 +83,32 @@ def parse_toml(text: str, file: str, *, expected: str = "TOML, such as: k = 5") 
     except (RecursionError, NestingError):
         raise FormatError(TOO_DEEP, file=file, expected=expected, remedy=REMEDY) from None
     return tables
+
+
+def validate_json(kind: Any, data: str | bytes) -> Any:
+    """Parse JSON as a type, such as a dataclass; an :class:`InvalidValueError` has all problems."""
+    from pydantic import ValidationError
+
+    try:
+        return _type_adapter(kind).validate_json(data, strict=True)
+    except ValidationError as error:
+        raise InvalidValueError([_describe_problem(each) for each in error.errors(include_url=False)]) from None
+
+
+def validate_value(kind: Any, value: Any) -> Any:
+    """Return parsed JSON or TOML as a type, as `validate_json` does."""
+    return validate_json(kind, json.dumps(value, default=str))
+
+
+@cache
+def _type_adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def _describe_problem(problem: Mapping[str, Any]) -> ValueProblem:
+    path, message = tuple(problem["loc"]), problem["msg"][:1].lower() + problem["msg"][1:120]
+    hidden = problem["type"] in ("missing", "json_invalid", "union_tag_invalid")
+    value = "" if hidden else f" is {quote_short(problem['input'], 40)}"
+    return ValueProblem(path, f"{'.'.join(map(str, path))}{value}: {message}")

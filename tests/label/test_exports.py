@@ -241,10 +241,10 @@ def test_items_survive_a_file(tmp_path: Path) -> None:
     [
         ({"parts": {"question": "?"}}, "no text 'passage'"),
         ({"parts": {"question": "?", "passage": "!", "more": ""}}, "a text 'more'"),
-        ({"parts": {"question": "?", "passage": 3}}, "not an object of texts"),
-        ({"parts": {"question": "?", "passage": "!"}, "probability": 0}, "probability is '0'"),
+        ({"parts": {"question": "?", "passage": 3}}, "parts.passage is '3'"),
+        ({"parts": {"question": "?", "passage": "!"}, "probability": 0}, "probability is 0"),
         ({"parts": {"question": "?", "passage": "!"}, "gold": {"relevance": "9"}}, "gold: Relevance"),
-        ({"parts": {"question": "?", "passage": "!"}, "system": "bm25"}, "an item has no 'system'"),
+        ({"parts": {"question": "?", "passage": "!"}, "system": "bm25"}, "system is 'bm25': unexpected"),
         ({"parts": {"question": "?", "passage": "!"}, "task": "utility"}, "not relevance"),
         ({"parts": {"question": "?", "passage": "!"}, "repeat_of": "x"}, "isn't there"),
     ],
@@ -264,12 +264,12 @@ def test_labels_survive_files_and_are_checked(tmp_path: Path) -> None:
         Labels(rows).write(tmp_path / name)
         assert list(Labels.read(tmp_path / name)) == rows
     for bad, problem in [
-        ({"item": "i"}, "no annotator"),
+        ({"item": "i"}, "annotator: field required"),
         ({"annotator": "a", "item": "i"}, "neither a value nor a reason"),
-        ({"annotator": "a", "item": "i", "value": 3}, "not an object"),
+        ({"annotator": "a", "item": "i", "value": 3}, "value is '3'"),
         ({"annotator": "a", "item": "i", "value": {}, "seconds": -1}, "not a duration"),
         ({"annotator": "a", "item": "i", "value": {}, "shown_at": "yesterday"}, "not a time"),
-        ({"annotator": "a", "item": "i", "value": {}, "colour": 1}, "no column 'colour'"),
+        ({"annotator": "a", "item": "i", "value": {}, "colour": 1}, "colour is '1': unexpected"),
         ({"annotator": "a", "item": "i", "value": {}, "adjudicated": True}, "adjudicated is True"),
     ]:
         (tmp_path / "bad.jsonl").write_text(json.dumps(bad) + "\n")

@@ -194,18 +194,18 @@ def test_a_custom_task_works_like_the_others(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "problem"),
     [
-        ('type = "choice"', 'type = "chioce"', 8, "type is 'chioce'"),
+        ('type = "choice"', 'type = "chioce"', 6, "fields.0: input tag 'chioce' .* expected tags: 'choice'"),
         ('about = "answers"', 'about = "tables"', 4, "about is 'tables'"),
         ('kind = "tone"', 'kind = "Tone!"', 1, "kind is 'Tone!'"),
         ('parts = ["answer"]', 'parts = ["reply"]', 17, "parts is"),
         ('values = ["rude"]', 'values = ["ruder"]', 21, "values is"),
         ('requires = "where"', 'requires = "there"', 22, "requires is 'there'"),
-        ('key = "z"', 'key = "1"', 9, "the same key"),
+        ('key = "z"', 'key = "1"', 9, "the key of 'rude' is '1'"),
         ('key = "z"', 'key = "u"', 9, "the key of 'rude' is 'u'"),
-        ("score = 1.0", "score = true", 9, "the score of 'polite'"),
+        ("score = 1.0", "score = true", 9, "options.0.score is 'True'"),
         (", score = 0.0", "", 9, "some options have a score"),
-        ('title = "How does the answer sound?"\n', "", None, "there is no title"),
-        ('name = "where"', 'nmae = "where"', 15, "has no 'nmae'"),
+        ('title = "How does the answer sound?"\n', "", None, "title: field required"),
+        ('name = "where"', 'nmae = "where"', 14, "spans.nmae is 'where': unexpected"),
         ('kind = "tone"', "kind = ", 1, "not valid TOML"),
     ],
 )

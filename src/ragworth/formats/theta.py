@@ -10,8 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from ragworth.errors import FormatError, format_count, quote_short
+from ragworth.errors import FormatError, format_count
 from ragworth.formats.files import create_file, open_file
+from ragworth.nested_text import InvalidValueError, validate_json
 
 MAX_BYTES = 1 << 24
 """Maximum file size in bytes."""
@@ -81,20 +82,17 @@ class Theta:
     @classmethod
     def read(cls, path: str | Path) -> Theta:
         """Read a file written by :meth:`write`, reporting all its problems at once."""
-        from pydantic import TypeAdapter, ValidationError
-
         with open_file(Path(path)) as stream:
             data = stream.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise FormatError("the file is too large", file=str(path), expected=EXPECTED)
         try:
-            made = TypeAdapter(cls).validate_json(data, strict=True)
-        except ValidationError as error:
-            raise _error(path, [_describe(each) for each in error.errors(include_url=False)]) from None
-        wrong = list(made._inconsistencies())
-        if wrong:
+            theta: Theta = validate_json(cls, data)
+        except InvalidValueError as error:
+            raise _error(path, error.texts) from None
+        if wrong := tuple(theta._inconsistencies()):
             raise _error(path, wrong)
-        return made
+        return theta
 
     def _inconsistencies(self) -> Iterator[str]:
         """What can't be right although every field by itself is."""
@@ -111,15 +109,9 @@ class Theta:
             yield "learned_from has query_digests that are no text"
 
 
-def _describe(problem: Mapping[str, Any]) -> str:
-    place = ".".join(map(str, problem["loc"]))
-    found = "" if problem["type"] in ("missing", "json_invalid") else f" is {quote_short(problem['input'], 40)}"
-    return f"{place}{found}: {problem['msg'][:1].lower()}{problem['msg'][1:120]}"
-
-
-def _error(path: str | Path, wrong: list[str]) -> FormatError:
+def _error(path: str | Path, wrong: tuple[str, ...]) -> FormatError:
     what = format_count(len(wrong), "problem")
-    return FormatError(what, more=tuple(wrong), file=str(path), expected=EXPECTED, remedy=RELEARN_HINT)
+    return FormatError(what, more=wrong, file=str(path), expected=EXPECTED, remedy=RELEARN_HINT)
 
 
 def digest_query(query: str) -> str:

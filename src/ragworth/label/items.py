@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import BadLine, FormatError, format_list, quote_short
+from ragworth.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.label.tasks.contract import LabelItem, LabelTask
+from ragworth.nested_text import validate_value
 
 EXPECTED = '{"id": "i1", "parts": {"question": "…", "passage": "…"}, "meta": {"query": "q1", "passage": "p7"}}'
 MAX_TEXT_LENGTH = 1_000_000
 """Maximum length of a text of an item, in code points."""
-KEYS = tuple(field.name for field in fields(LabelItem))
 
 
 def write_items(items: Iterable[LabelItem], path: str | Path) -> int:
@@ -60,46 +59,20 @@ def read_items(path: str | Path, task: LabelTask) -> list[LabelItem]:
 
 def parse_item(row: Mapping[str, Any], task: LabelTask) -> LabelItem:
     """An item from JSON; a `ValueError` says what is wrong. Without an id, it is derived from ``meta`` or the texts."""
-    if unknown := [name for name in row if name not in KEYS]:
-        raise ValueError(f"an item has no {format_list([quote_short(name) for name in unknown])}")
-    if row.get("task", task.kind) != task.kind:
-        raise ValueError(f"an item of the task {quote_short(row['task'])}, not {task.kind}")
-    parts, meta = _texts(row, "parts"), _texts(row, "meta")
-    if not parts:
+    given = {name: value for name, value in row.items() if value is not None}
+    item: LabelItem = validate_value(LabelItem, {"id": "", "task": task.kind, "parts": {}, **given})
+    if item.task != task.kind:
+        raise ValueError(f"an item of the task {quote_short(item.task)}, not {task.kind}")
+    if not item.parts:
         raise ValueError("no parts")
-    if long := [name for name, text in parts.items() if len(text) > MAX_TEXT_LENGTH]:
-        raise ValueError(f"the text {long[0]!r} has {len(parts[long[0]]):,} characters; at most {MAX_TEXT_LENGTH:,}")
-    texts = {name: row.get(name) or "" for name in ("id", "group", "repeat_of", "stratum")}
-    if odd := [name for name, text in texts.items() if not isinstance(text, str)]:
-        raise ValueError(f"{odd[0]} is {quote_short(texts[odd[0]])}, not a text")
-    probability = row.get("probability")
-    if probability is not None and not _is_probability(probability):
-        raise ValueError(f"probability is {quote_short(probability)}, not more than 0 and at most 1")
-    derived = task.make_item(meta or parts, parts)
-    item = LabelItem(
-        texts["id"] or derived.id,
-        task.kind,
-        parts,
-        texts["group"] or derived.group,
-        meta,
-        row.get("gold"),
-        row.get("suggestion"),
-        texts["repeat_of"],
-        texts["stratum"],
-        None if probability is None else float(probability),
-    )
+    if long := [name for name, text in item.parts.items() if len(text) > MAX_TEXT_LENGTH]:
+        raise ValueError(
+            f"the text {long[0]!r} has {len(item.parts[long[0]]):,} characters; at most {MAX_TEXT_LENGTH:,}"
+        )
+    if item.probability is not None and not 0 < item.probability <= 1:
+        raise ValueError(f"probability is {item.probability}, not more than 0 and at most 1")
+    derived = task.make_item(item.meta or item.parts, item.parts)
+    item = replace(item, id=item.id or derived.id, group=item.group or derived.group)
     if problems := task.item_problems(item):
         raise ValueError("; ".join(problems))
     return item
-
-
-def _texts(row: Mapping[str, Any], name: str) -> dict[str, str]:
-    given = row.get(name) or {}
-    if not isinstance(given, dict) or not all(isinstance(text, str) for text in given.values()):
-        raise ValueError(f"{name} is {quote_short(given)}, not an object of texts")
-    return given
-
-
-def _is_probability(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value) and 0 < value <= 1  # type: ignore[arg-type,operator]

@@ -12,18 +12,18 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.errors import BadLine, format_list, quote_short
+from ragworth.errors import BadLine, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import Value
-from ragworth.nested_text import parse_json
+from ragworth.nested_text import parse_json, validate_value
 from ragworth.parquet import read_parquet
 
 
@@ -42,6 +42,8 @@ class Label:
     comment: what the annotator added.
     seen_suggestion: whether a model's suggestion was shown.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
 
     annotator: str
     item: str
@@ -180,27 +182,11 @@ def _as_row(label: Label) -> tuple[Any, ...]:
     return tuple(facts[name] for name in SCHEMA)
 
 
-TEXTS = ("annotator", "item", "shown_at", "answered_at", "skipped", "comment")
-
-
 def _parse_row(row: Mapping[str, Any]) -> Label:
-    unknown = [name for name in row if name not in SCHEMA]
-    if unknown:
-        raise ValueError(f"there is no column {format_list([quote_short(name) for name in unknown])}")
-    facts: dict[str, Any] = {name: row[name] for name in row if name != "adjudicated" and row[name] is not None}
-    value = facts.pop("value", None)
-    value = parse_json(value) if isinstance(value, str) else value
-    if value is not None and not isinstance(value, dict):
-        raise ValueError(f"the value is {quote_short(value)}, not an object")
-    wrong = [name for name in TEXTS if not isinstance(facts.get(name, ""), str)]
-    wrong += [name for name in ("seconds",) if isinstance(facts.get(name, 0.0), str | bool | list | dict)]
-    wrong += [name for name in ("seen_suggestion",) if not isinstance(facts.get(name, False), bool)]
-    if wrong:
-        raise ValueError(f"{wrong[0]} is {quote_short(facts[wrong[0]])}")
-    lacking = [name for name in ("annotator", "item") if name not in facts]
-    if lacking:
-        raise ValueError(f"no {format_list(lacking)}")
-    label = Label(value=value, **facts)
+    facts = {name: value for name, value in row.items() if name != "adjudicated" and value is not None}
+    value = facts.get("value")
+    facts["value"] = parse_json(value) if isinstance(value, str) else value
+    label: Label = validate_value(Label, facts)
     if row.get("adjudicated") not in (None, label.adjudicated):
         raise ValueError(f"adjudicated is {row['adjudicated']}, and the annotator {quote_short(label.annotator)}")
     return label

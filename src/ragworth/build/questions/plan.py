@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -32,7 +32,7 @@ from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.errors import FormatError, InputError, format_count, format_list
 from ragworth.formats.files import open_file
-from ragworth.nested_text import parse_toml
+from ragworth.nested_text import InvalidValueError, parse_toml, validate_value
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
@@ -45,6 +45,8 @@ HEAD = 4000
 class QuestionPlan:
     """What to write: shares of types and styles, numbers, and the seed."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
+
     questions: int = 100
     drafts: float | None = None
     """Drafts for each question. None: `MODEL_DRAFTS`, or `RULE_DRAFTS` where rules write."""
@@ -54,14 +56,15 @@ class QuestionPlan:
 
     def __post_init__(self) -> None:
         wrong = []
-        if not (_is_number(self.questions, int) and self.questions >= 1):
-            wrong.append(f"questions is {self.questions!r}; expected a whole number from 1")
-        if self.drafts is not None and not (_is_number(self.drafts) and 1 <= self.drafts <= 20):
-            wrong.append(f"drafts is {self.drafts!r}; expected a number from 1 to 20")
-        if not (_is_number(self.seed, int) and self.seed >= 0):
-            wrong.append(f"seed is {self.seed!r}; expected a whole number from 0")
+        if self.questions < 1 or self.seed < 0:
+            wrong.append(f"questions is {self.questions} and seed {self.seed}; expected 1 or more, and 0 or more")
+        if self.drafts is not None and not 1 <= self.drafts <= 20:
+            wrong.append(f"drafts is {self.drafts}; expected a number from 1 to 20")
         for name, shares, known in (("types", self.types, [*QUESTION_TYPES]), ("styles", self.styles, [*STYLES])):
-            wrong += _wrong_shares(name, shares, known)
+            if unknown := [repr(each) for each in shares if each not in known]:
+                wrong.append(f"{name} has no {format_list(unknown)}; expected {', '.join(known)}")
+            if any(share < 0 for share in shares.values()) or not sum(shares.values()) > 0:
+                wrong.append(f"{name} is {dict(shares)}; expected shares from 0, and one above 0")
         if wrong:
             raise InputError(f"the plan: {wrong[0]}", more=tuple(wrong[1:]))
 
@@ -90,30 +93,14 @@ def read_plan(path: str | Path, **changes: Any) -> QuestionPlan:
         given = parse_toml(data.decode("utf-8-sig"), str(path), expected="a plan in TOML")
     except UnicodeDecodeError as error:
         raise FormatError(f"this is no text in UTF-8 ({error})", file=str(path)) from error
-    known = list(QuestionPlan.__dataclass_fields__)
-    if strange := [name for name in given if name not in known]:
-        raise FormatError(f"unknown key {format_list(strange)}", file=str(path), expected=format_list(known, 9))
+    given |= {name: value for name, value in changes.items() if value is not None}
     try:
-        return QuestionPlan(**(given | {name: value for name, value in changes.items() if value is not None}))
+        plan: QuestionPlan = validate_value(QuestionPlan, given)
+    except InvalidValueError as error:
+        raise FormatError(f"the plan: {error.texts[0]}", more=error.texts[1:], file=str(path)) from None
     except InputError as error:
         raise error.copy(file=str(path)) from error
-
-
-def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _wrong_shares(name: str, shares: Any, known: list[str]) -> Iterator[str]:
-    if not isinstance(shares, Mapping):
-        yield f"{name} is {shares!r}; expected shares by name"
-        return
-    for each, share in shares.items():
-        if each not in known:
-            yield f"{name} has no {each!r}; expected {', '.join(known)}"
-        elif not _is_number(share) or share < 0 or share == float("inf"):
-            yield f"{name}: the share of {each} is {share!r}; expected a number from 0"
-    if all(_is_number(share) for share in shares.values()) and not sum(shares.values()) > 0:
-        yield f"{name} has no share above 0"
+    return plan
 
 
 def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:

@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ragworth.calls.programs import NoValue
 from ragworth.errors import quote_short
-from ragworth.label.tasks.fields import ChoiceField, LabelField, Requirement, Value, describe_field, text_hash
+from ragworth.label.tasks.fields import TABLE_CONFIG, ChoiceField, LabelField, Requirement, Value, text_hash
 
 if TYPE_CHECKING:
     from ragworth.label.sources import LabelSource
 
 Role = Literal["question", "subquestion", "passage", "report", "answer", "accepted", "other"]
-ROLES: tuple[Role, ...] = get_args(Role)
 TableName = Literal["judgments", "ratings", "outcomes", "subquestions", "preferences", "questions", "custom"]
 
 
@@ -31,9 +30,11 @@ class ItemPart:
     Optional parts may be missing from an item.
     """
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+
     name: str
     title: str
-    role: Role
+    role: Role = "other"
     optional: bool = False
 
 
@@ -56,6 +57,8 @@ class LabelItem:
     stratum, probability: how the item was selected (`ragworth.label.selection`); a probability of None was not
         recorded, and such an item can't be used in unbiased estimates.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
     id: str
     task: str
@@ -197,7 +200,7 @@ class LabelTask:
             "kind": self.kind,
             "title": self.title,
             "parts": [asdict(part) for part in self.parts],
-            "fields": [describe_field(each) for each in self.fields],
+            "fields": [asdict(each) for each in self.fields],
             "rules": [asdict(rule) for rule in self.rules],
             "after": self.after,
         }

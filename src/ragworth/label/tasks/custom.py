@@ -31,25 +31,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from ragworth.errors import FormatError, InputError, format_list, quote_short
 from ragworth.label.tasks.answer_grade import AnswerGradeTask
-from ragworth.label.tasks.contract import ROLES, ItemPart, LabelItem, LabelTask, TableName, TableRow
+from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableName, TableRow
 from ragworth.label.tasks.fields import (
+    MAX_TEXT,
+    TABLE_CONFIG,
     ChoiceField,
     LabelField,
     Requirement,
-    ScaleOption,
     SpansField,
     TextField,
     Value,
 )
 from ragworth.label.tasks.question_soundness import QuestionSoundnessTask
 from ragworth.label.tasks.relevance import RelevanceTask
-from ragworth.nested_text import parse_toml
+from ragworth.nested_text import InvalidValueError, ValueProblem, parse_toml, validate_value
 
 if TYPE_CHECKING:
     from ragworth.label.sources import LabelSource
@@ -67,13 +71,6 @@ TABLES: dict[str, TableName] = {
     "questions": "questions",
     "items": "custom",
 }
-KEYS = {
-    "": {"kind", "title", "instructions", "about", "fields", "rules", "parts"},
-    "fields": {"name", "type", "title", "options", "parts", "required", "help", "max_length"},
-    "options": {"value", "label", "key", "anchor", "score"},
-    "rules": {"field", "values", "requires", "message", "empty"},
-    "parts": {"name", "title", "role", "optional"},
-}
 FIELD_TYPES = ("choice", "spans", "text")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 RESERVED = {"judge", "query", "passage", "subquestion", "system", "repeat", "aspect", "value", "status", "source"}
@@ -81,24 +78,30 @@ SHORTCUTS = frozenset("u?cshxi")
 """Keys that the page uses itself."""
 
 
+@dataclass(frozen=True)
+class TaskFile:
+    """The tables of a file."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+
+    kind: str
+    title: str
+    instructions: str
+    fields: tuple[Annotated[LabelField, Field(discriminator="type")], ...]
+    about: Literal["passages", "answers", "questions", "items"] = "items"
+    parts: tuple[ItemPart, ...] = ()
+    rules: tuple[Requirement, ...] = ()
+
+
 class CustomTask(LabelTask):
     """A task from a TOML file."""
 
-    def __init__(
-        self,
-        kind: str,
-        title: str,
-        instructions: str,
-        about: str,
-        parts: tuple[ItemPart, ...],
-        fields: tuple[LabelField, ...],
-        rules: tuple[Requirement, ...],
-    ) -> None:
-        self.kind, self.title, self.instructions, self.about = kind, title, instructions, about
-        self.parts, self.fields, self.rules = parts, fields, rules
+    def __init__(self, file: TaskFile) -> None:
+        self.kind, self.title, self.instructions, self.about = file.kind, file.title, file.instructions, file.about
+        self.parts, self.fields, self.rules = file.parts, file.fields, file.rules
         self.ordered = all(option.score is not None for option in self.main.options)
-        if base := BASES[about]:
-            self.names, self.optional_names = base.names, base.optional_names
+        if base := BASES[file.about]:
+            self.parts, self.names, self.optional_names = base.parts, base.names, base.optional_names
 
     def keys(self, item: LabelItem) -> dict[str, str]:
         """Items of one's own are named by all their facts; without a query, the id stands for it."""
@@ -145,172 +148,109 @@ def read_custom_task(path: Path) -> CustomTask:
 
 
 def parse_custom_task(text: str, file: str = "") -> CustomTask:
-    """The task in the text of a TOML file."""
-    return _TaskParser(parse_toml(text, file, expected="a task in TOML"), text, file).task()
+    """Parse the text of a TOML file; an error has all problems of a kind, and the line of the first."""
+    tables = parse_toml(text, file, expected="a task in TOML")
+    try:
+        task: TaskFile = validate_value(TaskFile, _with_defaults(tables))
+        if problems := list(_inconsistencies(task)):
+            raise InvalidValueError(problems)
+    except InvalidValueError as error:
+        line = _line(text.splitlines(), *error.problems[0].path)
+        raise FormatError(error.texts[0], file=file, line=line, more=error.texts[1:]) from None
+    return CustomTask(task)
 
 
-class _TaskParser:
-    """Turns the tables of a file into a task."""
+def _with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
+    """The tables with titles that follow from names, and options with labels and keys."""
+    filled = dict(tables)
+    for name in ("fields", "parts"):
+        if isinstance(rows := tables.get(name), list):
+            filled[name] = [_filled(row, title=_name(row, "name").capitalize()) for row in rows]
+    for row in filled.get("fields", ()):
+        if isinstance(row, dict) and isinstance(options := row.get("options"), list):
+            row["options"] = [
+                _filled(option, label=_name(option, "value"), key=str(number))
+                for number, option in enumerate(options, 1)
+            ]
+    return filled
 
-    def __init__(self, tables: dict[str, Any], text: str, file: str) -> None:
-        self.tables, self.lines, self.file = tables, text.splitlines(), file
 
-    def task(self) -> CustomTask:
-        whole = self.tables
-        self._check_keys(whole, "")
-        kind = self._text(whole, "kind")
-        if not NAME.fullmatch(kind):
-            self._fail(f"kind is {quote_short(kind)}", "small letters, digits, - and _", "kind")
-        about = self._text(whole, "about", "items" if "parts" in whole else "")
-        if about not in BASES:
-            self._fail(f"about is {quote_short(about)}", f"one of {format_list(list(BASES))}", "about")
-        parts = self._parts(about)
-        fields = tuple(self._field(one, at, parts) for at, one in enumerate(self._tables("fields")))
-        names = [field.name for field in fields]
-        if len(set(names)) < len(names):
-            self._fail(f"two fields are called {format_list(sorted({n for n in names if names.count(n) > 1}))}", "")
-        if not any(isinstance(field, ChoiceField) for field in fields):
-            self._fail("there is no choice", '[[fields]] with type = "choice" and options', "fields")
-        self._check_shortcuts(fields)
-        rules = tuple(self._rule(one, at, fields) for at, one in enumerate(self._tables("rules")))
-        instructions = self._text(whole, "instructions")
-        return CustomTask(kind, self._text(whole, "title"), instructions, about, parts, fields, rules)
+def _filled(row: Any, **defaults: str) -> Any:
+    return {**defaults, **row} if isinstance(row, dict) else row
 
-    def _parts(self, about: str) -> tuple[ItemPart, ...]:
-        base, given = BASES[about], self._tables("parts")
-        if base is not None:
-            if given:
-                self._fail(f"[[parts]] of a task about {about}", 'about = "items"', "parts", 0)
-            return base.parts
-        found = []
-        for at, one in enumerate(given):
-            self._check_keys(one, "parts", at)
-            role = self._text(one, "role", "other", ("parts", at))
-            if role not in ROLES:
-                self._fail(
-                    f"role is {quote_short(role)}", f"one of {format_list(list(ROLES), 12)}", "parts", at, "role"
-                )
-            name = self._text(one, "name", None, ("parts", at))
-            optional = self._flag(one, "optional", "parts", at)
-            found.append(ItemPart(name, self._text(one, "title", name, ("parts", at)), role, optional))
-        if not found:
-            self._fail("nothing says what an item shows", '[[parts]] with name, title and role; or about = "passages"')
-        return tuple(found)
 
-    def _field(self, one: dict[str, Any], at: int, parts: tuple[ItemPart, ...]) -> LabelField:
-        place = ("fields", at)
-        self._check_keys(one, *place)
-        name, kind = self._text(one, "name", None, place), self._text(one, "type", None, place)
-        if not NAME.fullmatch(name) or name in RESERVED:
-            self._fail(f"a field is called {quote_short(name)}", "another name, in small letters", *place, "name")
-        if kind not in FIELD_TYPES:
-            self._fail(f"type is {quote_short(kind)}", f"one of {format_list(list(FIELD_TYPES))}", *place, "type")
-        facts: dict[str, Any] = {"name": name, "title": self._text(one, "title", name.capitalize(), place)}
-        facts |= {"help": self._text(one, "help", "", place)}
-        if kind == "choice":
-            required = self._flag(one, "required", *place, default=True)
-            return ChoiceField(**facts, options=self._options(one, at), required=required)
-        required = self._flag(one, "required", *place)
-        if kind == "text":
-            length = one.get("max_length", TextField.max_length)
-            if type(length) is not int or not 0 < length <= TextField.max_length:
-                self._fail(f"max_length is {length!r}", f"1 to {TextField.max_length:,}", *place, "max_length")
-            return TextField(**facts, required=required, max_length=length)
-        known, given = [part.name for part in parts], one.get("parts", [])
-        if not isinstance(given, list) or not given or any(name not in known for name in given):
-            self._fail(f"parts is {quote_short(given)}", f"a list of {format_list(known)}", *place, "parts")
-        return SpansField(**facts, parts=tuple(given), required=required)
+def _name(row: Any, key: str) -> str:
+    return str(row.get(key, "")) if isinstance(row, dict) else ""
 
-    def _options(self, one: dict[str, Any], at: int) -> tuple[ScaleOption, ...]:
-        given, place = one.get("options"), ("fields", at, "options")
-        if not isinstance(given, list) or len(given) < 2 or not all(isinstance(each, dict) for each in given):
-            self._fail("a choice needs two options or more", '[{value = "yes", key = "1"}, …]', *place)
-        found = []
-        for number, each in enumerate(given, 1):
-            if unknown := [key for key in each if key not in KEYS["options"]]:
-                self._fail(f"an option has no {format_list(unknown)}", format_list(sorted(KEYS["options"])), *place)
-            value, key = each.get("value"), each.get("key", str(number))
-            if not isinstance(value, str) or not value.strip():
-                self._fail(f"the value of an option is {quote_short(value)}", "a text in quotes", *place)
-            if not isinstance(key, str) or len(key) != 1 or not key.isprintable() or key.isspace() or key in SHORTCUTS:
-                self._fail(f"the key of {value!r} is {quote_short(key)}", "one character, such as 1", *place)
-            score = each.get("score")
-            if score is not None and (isinstance(score, bool) or not isinstance(score, int | float)):
-                self._fail(f"the score of {value!r} is {quote_short(score)}", "a number", *place)
-            texts = {name: each.get(name, value if name == "label" else "") for name in ("label", "anchor")}
-            if not all(isinstance(text, str) for text in texts.values()):
-                self._fail(f"label and anchor of {value!r} are not both texts", "texts in quotes", *place)
-            found.append(ScaleOption(str(value), key=key, score=None if score is None else float(score), **texts))
-        for name in ("value", "key"):
-            every = [getattr(each, name) for each in found]
-            if len(set(every)) < len(every):
-                self._fail(f"two options have the same {name}", f"a different {name} for each", *place)
-        if len({each.score is None for each in found}) > 1:
-            self._fail("some options have a score and others don't", "a score for all of them, or for none", *place)
-        return tuple(found)
 
-    def _check_shortcuts(self, fields: tuple[LabelField, ...]) -> None:
-        seen: dict[str, str] = {}
-        for at, field in enumerate(fields):
-            for option in field.options if isinstance(field, ChoiceField) else ():
-                if option.key in seen:
-                    found = f"the key {option.key!r} is used by {seen[option.key]} and {field.name}"
-                    self._fail(found, "a different key for each option of all fields", "fields", at, "options")
-            seen |= {one.key: field.name for one in (field.options if isinstance(field, ChoiceField) else ())}
+def _inconsistencies(task: TaskFile) -> Iterator[ValueProblem]:
+    """What can't be right although every value is of the right type."""
+    base = BASES[task.about]
+    if not NAME.fullmatch(task.kind):
+        yield ValueProblem(("kind",), f"kind is {quote_short(task.kind)}; expected small letters, digits, - and _")
+    if base is None and not task.parts:
+        yield ValueProblem((), 'nothing says what an item shows; expected [[parts]], or about = "passages"')
+    if base is not None and task.parts:
+        yield ValueProblem(("parts", 0), f'[[parts]] of a task about {task.about}; expected about = "items"')
+    if not any(isinstance(field, ChoiceField) for field in task.fields):
+        yield ValueProblem(("fields",), 'there is no choice; expected [[fields]] with type = "choice" and options')
+    shown = [part.name for part in (base.parts if base else task.parts)]
+    taken, keys = set(RESERVED), set(SHORTCUTS)
+    for at, field in enumerate(task.fields):
+        if not NAME.fullmatch(field.name) or field.name in taken:
+            yield ValueProblem(
+                ("fields", at, "name"), f"a field is called {quote_short(field.name)}; expected another name"
+            )
+        taken.add(field.name)
+        yield from (ValueProblem(("fields", at, *path), text) for path, text in _field_problems(field, shown, keys))
+    for at, rule in enumerate(task.rules):
+        yield from (ValueProblem(("rules", at, key), text) for key, text in _rule_problems(rule, task.fields))
 
-    def _rule(self, one: dict[str, Any], at: int, fields: tuple[LabelField, ...]) -> Requirement:
-        place = ("rules", at)
-        self._check_keys(one, *place)
-        names = {field.name: field for field in fields}
-        field, requires = (self._text(one, name, None, place) for name in ("field", "requires"))
-        chosen = names.get(field)
-        if not isinstance(chosen, ChoiceField):
-            self._fail(f"field is {quote_short(field)}", "the name of a choice", *place, "field")
-        if requires not in names:
-            self._fail(f"requires is {quote_short(requires)}", format_list(list(names)), *place, "requires")
-        values, known = one.get("values"), [option.value for option in chosen.options]
-        if not isinstance(values, list) or not values or any(value not in known for value in values):
-            self._fail(f"values is {quote_short(values)}", f"a list of {format_list(known)}", *place, "values")
-        message = self._text(one, "message", None, place)
-        return Requirement(field, tuple(values), requires, message, self._flag(one, "empty", *place))
 
-    def _tables(self, name: str) -> list[dict[str, Any]]:
-        given = self.tables.get(name, [])
-        if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
-            self._fail(f"{name} is no list of tables", f"[[{name}]]", name)
-        return list(given)
+def _field_problems(field: LabelField, shown: list[str], keys: set[str]) -> Iterator[ValueProblem]:
+    """``shown``: names of the parts of an item; ``keys``: those that are taken, which grow."""
+    if isinstance(field, TextField):
+        if not 0 < field.max_length <= MAX_TEXT:
+            yield ValueProblem(("max_length",), f"max_length is {field.max_length:,}; expected 1 to {MAX_TEXT:,}")
+        return
+    if isinstance(field, SpansField):
+        if not field.parts or not set(field.parts) <= set(shown):
+            yield ValueProblem(("parts",), f"parts is {quote_short(list(field.parts))}; expected {format_list(shown)}")
+        return
+    values = [option.value for option in field.options]
+    if len(values) < 2 or len(set(values)) < len(values) or not all(value.strip() for value in values):
+        yield ValueProblem(("options",), f"{field.name} has the values {values}; expected two or more, each once")
+    if len({option.score is None for option in field.options}) > 1:
+        yield ValueProblem(("options",), "some options have a score and others don't; expected all of them, or none")
+    for option in field.options:
+        if len(option.key) != 1 or not option.key.isprintable() or option.key.isspace() or option.key in keys:
+            found = f"the key of {option.value!r} is {quote_short(option.key)}"
+            yield ValueProblem(("options",), f"{found}; expected one character that nothing else uses, such as 1")
+        keys.add(option.key)
 
-    def _text(self, table: dict[str, Any], key: str, default: str | None = None, place: tuple[Any, ...] = ()) -> str:
-        value = table.get(key, default)
-        if not isinstance(value, str) or (default is None and not value.strip()):
-            found = f"there is no {key}" if key not in table else f"{key} is {quote_short(value)}"
-            self._fail(found, f'{key} = "…"', *place, key)
-        return str(value)
 
-    def _flag(self, table: dict[str, Any], key: str, *place: Any, default: bool = False) -> bool:
-        value = table.get(key, default)
-        if not isinstance(value, bool):
-            self._fail(f"{key} is {quote_short(value)}", "true or false", *place, key)
-        return bool(value)
+def _rule_problems(rule: Requirement, fields: Sequence[LabelField]) -> Iterator[tuple[str, str]]:
+    names = [field.name for field in fields]
+    chosen = next((field for field in fields if field.name == rule.field and isinstance(field, ChoiceField)), None)
+    if chosen is None:
+        yield "field", f"field is {quote_short(rule.field)}; expected the name of a choice"
+        return
+    known = [option.value for option in chosen.options]
+    if not rule.values or not set(rule.values) <= set(known):
+        yield "values", f"values is {quote_short(list(rule.values))}; expected a list of {format_list(known)}"
+    if rule.requires not in names:
+        yield "requires", f"requires is {quote_short(rule.requires)}; expected {format_list(names)}"
 
-    def _check_keys(self, table: dict[str, Any], name: str, at: int = 0) -> None:
-        for key in table:
-            if key not in KEYS[name]:
-                where = f"[[{name}]] has" if name else "there is"
-                self._fail(f"{where} no {key!r}", f"one of {format_list(sorted(KEYS[name]), 12)}", name, at, key)
 
-    def _fail(self, found: str, expected: str, *place: Any) -> NoReturn:
-        raise FormatError(found, file=self.file, line=self._line(*place), expected=expected)
-
-    def _line(self, table: str = "", at: int | str = 0, key: str = "") -> int | None:
-        """The line of a key of a table, of the table itself, or of a key at the top."""
-        seen, inside, found = -1, table not in ("fields", "rules", "parts"), None
-        key = key or (table if inside else "")
-        for number, line in enumerate(self.lines, 1):
-            if head := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
-                seen += head[1] == table
-                inside = head[1] == table and seen == at
-                found = number if inside else found
-            elif inside and key and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", line):
-                return number
-        return found
+def _line(lines: Sequence[str], table: str | int = "", at: str | int = 0, *keys: str | int) -> int | None:
+    """The line of a key of a table, of the table itself, or of a key at the top."""
+    seen, inside, found = -1, table not in ("fields", "rules", "parts"), None
+    key = next((key for key in keys if key not in FIELD_TYPES), table if inside else "")
+    for number, line in enumerate(lines, 1):
+        if head := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
+            seen += head[1] == table
+            inside = head[1] == table and seen == at
+            found = number if inside else found
+        elif inside and key and re.match(rf"""\s*["']?{re.escape(str(key))}["']?\s*=""", line):
+            return number
+    return found

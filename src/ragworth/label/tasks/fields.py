@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from ragworth.errors import format_list, quote_short
 
@@ -20,6 +20,8 @@ MAX_TEXT = 10_000
 """Maximum length of a text that an annotator writes, in code points."""
 MAX_SPANS = 200
 """Maximum number of spans in one answer."""
+TABLE_CONFIG = {"extra": "forbid", "allow_inf_nan": False}
+"""How pydantic checks the tables of a custom task."""
 SPAN_KEYS = frozenset({"part", "start", "end", "sha256"})
 
 
@@ -29,6 +31,8 @@ class ScaleOption:
 
     ``score`` is its number in exported tables; None if it has no place in an order.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
     value: str
     label: str
@@ -41,12 +45,14 @@ class ScaleOption:
 class ChoiceField:
     """One value of a scale."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+
     name: str
     title: str
     options: tuple[ScaleOption, ...]
     required: bool = True
     help: str = ""
-    type: ClassVar[str] = "choice"
+    type: Literal["choice"] = "choice"
 
     def option(self, value: str) -> ScaleOption:
         return next(one for one in self.options if one.value == value)
@@ -68,12 +74,14 @@ class SpansField:
     text in UTF-8, so a span can't be applied to another text by mistake. Spans don't overlap.
     """
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+
     name: str
     title: str
     parts: tuple[str, ...]
     required: bool = False
     help: str = ""
-    type: ClassVar[str] = "spans"
+    type: Literal["spans"] = "spans"
 
     def problems(self, value: Any, parts: Mapping[str, str]) -> list[str]:
         if not value and value in (None, []):
@@ -107,12 +115,14 @@ class SpansField:
 class TextField:
     """A text that the annotator writes."""
 
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+
     name: str
     title: str
     required: bool = False
     max_length: int = MAX_TEXT
     help: str = ""
-    type: ClassVar[str] = "text"
+    type: Literal["text"] = "text"
 
     def problems(self, value: Any, parts: Mapping[str, str]) -> list[str]:
         if value is None or value == "":
@@ -130,6 +140,8 @@ LabelField = ChoiceField | SpansField | TextField
 @dataclass(frozen=True)
 class Requirement:
     """If ``field`` has one of ``values``, ``requires`` has to be filled in (or, with ``empty``, left empty)."""
+
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
     field: str
     values: tuple[str, ...]
@@ -156,8 +168,3 @@ def make_span(part: str, text: str, start: int, end: int) -> dict[str, Any]:
 def span_text(span: Mapping[str, Any], parts: Mapping[str, str]) -> str:
     """The highlighted text."""
     return parts[span["part"]][span["start"] : span["end"]]
-
-
-def describe_field(field: LabelField) -> dict[str, Any]:
-    """A field as JSON, for the page."""
-    return {"type": field.type, **asdict(field)}
