@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import islice
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
@@ -13,7 +13,7 @@ import numpy as np
 from ragworth.calls.programs import Program
 from ragworth.contribution import permutations, shapley
 from ragworth.contribution.permutations import SampledContributions
-from ragworth.contribution.subsets import Floats, full_subset, leave_one_out, leave_two_out, members, subset
+from ragworth.contribution.subsets import Floats, full_subset, leave_one_out, members
 from ragworth.llm.contract import Failure, Request, Response
 
 Method = Literal["leave-one-out", "exact", "permutations"]
@@ -40,7 +40,6 @@ class Design:
     subsets: most subsets of a context to ask about, where not all are.
     certainty: probability with which neighbours in the ranking must be in the right order to stop early.
     tolerance: difference in nats that doesn't matter.
-    pairs: whether to ask about every two passages being removed, where not all subsets are asked about.
     seed: of random orders.
     """
 
@@ -48,7 +47,6 @@ class Design:
     subsets: int = 256
     certainty: float = 0.9
     tolerance: float = 0.05
-    pairs: bool = False
     seed: int = 0
 
     def method_for(self, k: int) -> Method:
@@ -59,12 +57,12 @@ class Design:
 
     def most_subsets(self, k: int) -> int:
         """The most subsets of a context of k passages that are asked about."""
-        method, removed = self.method_for(k), k * (k - 1) // 2 if self.pairs else 0
+        method = self.method_for(k)
         if method == "exact":
             return 1 << k
         if method == "leave-one-out":
-            return min(1 << k, k + 2 + removed)
-        return min(1 << k, max(self.subsets, k + 2 + 4 * (k - 1)) + removed)
+            return min(1 << k, k + 2)
+        return min(1 << k, max(self.subsets, k + 2 + 4 * (k - 1)))
 
 
 @dataclass(frozen=True)
@@ -149,20 +147,15 @@ def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
     if method == "exact":
         return (yield from _exact(asker))
     if method == "leave-one-out":
-        yield from asker.ask([0, *_without_few(asker.k, design.pairs)])
+        yield from asker.ask([0, *_without_one(asker.k)])
         values = leave_one_out(asker.values, asker.k)
-        return _found(asker, method, values, np.zeros(asker.k), _removed_pairs(asker, design))
+        return _found(asker, method, values, np.zeros(asker.k), None)
     return (yield from _permutations(asker, design, f"{design.seed} {seed}"))
 
 
-def _without_few(k: int, pairs: bool) -> list[int]:
-    """All passages, all but each one, and where wanted all but each two."""
-    removed = [*combinations(range(k), 1), *(combinations(range(k), 2) if pairs else ())]
-    return [full_subset(k), *(full_subset(k) ^ subset(few) for few in removed)]
-
-
-def _removed_pairs(asker: SubsetAsker, design: Design) -> Floats | None:
-    return leave_two_out(asker.values, asker.k) if design.pairs else None
+def _without_one(k: int) -> list[int]:
+    """All passages, and all but each one."""
+    return [full_subset(k), *(full_subset(k) ^ 1 << i for i in range(k))]
 
 
 def _found(
@@ -186,7 +179,7 @@ def _exact(asker: SubsetAsker) -> Program[Contributions]:
 def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
     """Add orders until the ranking is certain enough, all subsets are known, or the next would take too many."""
     drawn = permutations.random_orders(asker.k, seed)
-    base = [0, *_without_few(asker.k, design.pairs)]
+    base = [0, *_without_one(asker.k)]
     orders: list[tuple[int, ...]] = []
     found: SampledContributions | None = None
     settled = 0.0
@@ -206,8 +199,7 @@ def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
         found = permutations.estimate(asker.values, orders)
         settled = permutations.settled_share(found, z, design.tolerance)
     assert found is not None
-    interactions = _removed_pairs(asker, design)
-    return _found(asker, "permutations", found.values, found.errors, interactions, settled=settled)
+    return _found(asker, "permutations", found.values, found.errors, None, settled=settled)
 
 
 def _subsets_of(base: list[int], orders: Iterable[tuple[int, ...]]) -> list[int]:

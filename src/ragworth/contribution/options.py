@@ -21,7 +21,6 @@ class ContributionOptions:
     subsets: int = option(256, "maximum subsets of a context to ask about, if not all", low=8)
     certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
     tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
-    pairs: bool = option(False, "unless exact: also ask without each pair of passages, for redundancy and synergy")
     least: float = option(LEAST, "lowest contribution, in nats, that counts", low=0)
     seed: int = option(0, "seed of random orders and subsets", low=0)
     prompt: str = prompt_option("reply")
@@ -29,7 +28,7 @@ class ContributionOptions:
 
     @cached_property
     def design(self) -> Design:
-        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.pairs, self.seed)
+        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.seed)
 
     @property
     def splits_by_shapley(self) -> bool:

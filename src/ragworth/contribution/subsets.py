@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -27,27 +27,7 @@ def members(mask: int) -> list[int]:
     return [i for i in range(mask.bit_length()) if mask >> i & 1]
 
 
-def subset(passages: Iterable[int]) -> int:
-    """The subset that has these passages."""
-    return sum(1 << i for i in passages)
-
-
 def leave_one_out(values: SubsetValues, k: int) -> Floats:
     """What the answer loses when each passage is removed from the whole context; passages × sentences."""
     everything = full_subset(k)
     return np.array([values[everything] - values[everything ^ (1 << i)] for i in range(k)]).reshape(k, -1)
-
-
-def leave_two_out(values: SubsetValues, k: int) -> Floats:
-    """How two passages interact in the whole context: v(N) − v(N∖i) − v(N∖j) + v(N∖ij) of the whole answer.
-
-    Negative: either does what the other would do (redundant). Positive: each needs the other. The diagonal is 0.
-    """
-    everything = full_subset(k)
-    found = np.zeros((k, k))
-    for i in range(k):
-        for j in range(i):
-            without = (everything ^ (1 << i), everything ^ (1 << j), everything ^ (1 << i) ^ (1 << j))
-            first, second, both = (float(values[mask].sum()) for mask in without)
-            found[i, j] = found[j, i] = float(values[everything].sum()) - first - second + both
-    return found
