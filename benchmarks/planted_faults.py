@@ -1,4 +1,4 @@
-"""Precision and recall of the checks of ragworth build on 360 planted faults, and on 300 that are held out.
+"""Precision and recall of the checks of ragworth build on 340 planted faults, and on 300 that are held out.
 
     python -m benchmarks.planted_faults [--held-out] [--encoder none]
 
@@ -30,14 +30,13 @@ PLANTED = {
     "language": 30,
     "copied": 35,
     "duplicate": 40,
-    "consistent": 20,
     "answerable": 40,
     "closed-book": 30,
     "each-passage": 20,
     "unanswerable": 20,
     "round-trip": 20,
 }
-"""Faults by the check that should find them: 360 in all."""
+"""Faults by the check that should find them: 340 in all."""
 
 KINDS = (
     "lighthouse",
@@ -163,18 +162,6 @@ def _stated(world: World, id: str, clean: Question, place: Place, number: int) -
     world.add(replace(clean, id=id, text=text, answers=(answer,), spans=span), ((place.built,), answer), fault="stated")
 
 
-def _consistent(world: World, id: str, clean: Question, place: Place, number: int) -> None:
-    """The same question twice in a row, first with the right answer and then with another one."""
-    if number % 2:
-        other = replace(world.questions[-1], id=id, answers=(str(place.year + 500),))
-        world.add(other, fault="consistent")
-        return
-    text = f"In which year did the finished {place.name} receive its guests from county {number}?"
-    span = (SourceSpan(place.passage, place.built),)
-    question = replace(clean, id=id, text=text, answers=(str(place.year),), spans=span)
-    world.add(question, ((place.built,), str(place.year)), fault="consistent")
-
-
 def _self_contained(world: World, id: str, clean: Question, place: Place, number: int) -> None:
     if number % 3 == 2:
         text = f"{PRONOUNS[(number // 3) % len(PRONOUNS)][:-1]} in {1000 + number}?"
@@ -286,7 +273,6 @@ PLANTERS: dict[str, Planter] = {
     "language": _language,
     "copied": _copied,
     "duplicate": _duplicate,
-    "consistent": _consistent,
     "answerable": _answerable,
     "closed-book": _closed_book,
     "unanswerable": _unanswerable,

@@ -20,7 +20,7 @@ from ragworth.build.checks.copied import copied_share
 from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
-from ragworth.build.checks.summary import apply_checks, flag_scores, summarise_checks
+from ragworth.build.checks.summary import apply_checks, summarise_checks
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, from_drafts, read_question_set
 from ragworth.calls.job import Job
@@ -39,7 +39,7 @@ def planted() -> tuple[World, CheckResult]:
 def test_every_check_finds_its_planted_faults_and_leaves_the_clean_questions_alone(
     planted: tuple[World, CheckResult],
 ) -> None:
-    assert sum(PLANTED.values()) == 360
+    assert sum(PLANTED.values()) == 340
     rows = measure(*planted)
     assert {row.check for row in rows} == set(CHECKS.names()) == set(PLANTED)
     for row in rows:
@@ -124,14 +124,6 @@ def test_every_question_has_a_finding_from_every_check(planted: tuple[World, Che
     assert all(failed["reason"].to_list())
     for summary in summarise_checks(result):
         assert summary.passed + summary.failed + summary.unknown + summary.not_applicable == len(world.questions)
-
-
-def test_the_round_trip_only_flags(planted: tuple[World, CheckResult]) -> None:
-    world, result = planted
-    scores = flag_scores(result, [question.id for question in world.questions])
-    by_group = {row["questions"]: row for row in scores.iter_rows(named=True) if row["system"] == "bm25"}
-    assert by_group["without flagged"]["R@10"] >= by_group["all"]["R@10"]
-    assert by_group["all"]["n"] - by_group["without flagged"]["n"] == len(result.failed("round-trip"))
 
 
 @pytest.mark.parametrize("p", [0.01, 0.99])

@@ -76,11 +76,5 @@ def test_the_commands_on_a_built_collection(topics: Path) -> None:
     stats = CliRunner().invoke(main, ["build", "stats", str(out)])
     assert stats.exit_code == 0, stats.output
     assert "coverage of the summary" in stats.output and "mean tokens of a summary" in stats.output
-    labels = CliRunner().invoke(main, ["build", "stats", "--qrels", str(out / "qrels.txt")])
-    assert labels.exit_code == 0 and "Labels in" in labels.output and "from its ratings" not in labels.output
-    both = CliRunner().invoke(main, ["build", "stats", str(out), "-q", str(out / "qrels.txt")])
-    assert both.exit_code == 0 and "Labels in" in both.output and "Collection, from its ratings" in both.output
-    kept = CliRunner().invoke(main, ["build", "filter", str(out / "all-ratings.parquet"), "--eta", "5"])
-    assert kept.exit_code == 0 and "4 of 4 sub-questions are answerable" in kept.output
     wrong = CliRunner().invoke(main, ["build", "stats"])
     assert wrong.exit_code != 0 and "one of COLLECTION and --ratings" in wrong.output

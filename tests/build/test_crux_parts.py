@@ -9,11 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ragworth import Judgments, Ratings
+from ragworth import Ratings
 from ragworth.build.crux.consistency import filter_consistent
 from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
 from ragworth.build.crux.pieces import pieces
-from ragworth.build.crux.statistics import label_statistics, rating_statistics, summary_coverage
+from ragworth.build.crux.statistics import rating_statistics, summary_coverage
 from ragworth.build.crux.topics import Topic, read_topics
 from ragworth.errors import FormatError, RagworthError
 from tests.conftest import Save
@@ -24,19 +24,6 @@ MULTI_NEWS = {"document": "First story. NEWLINE_CHAR More. ||||| Second story. |
 def test_multi_news_rows(save: Save) -> None:
     (topic,) = read_topics(save("test.jsonl", json.dumps(MULTI_NEWS))).topics
     assert topic == Topic("test-0", ("First story. \n More.", "Second story."), "Two stories.")
-
-
-def test_multi_news_lines(save: Save) -> None:
-    save("test.tgt", "– Sum one\n– Sum two\n")
-    found = read_topics(save("test.src", "a ||||| b\nc\n")).topics
-    assert found == [Topic("test-0", ("a", "b"), "Sum one"), Topic("test-1", ("c",), "Sum two")]
-
-
-@pytest.mark.parametrize("target", ["– Sum one\n", "– Sum one\n\n– Sum two\n"])
-def test_lines_that_do_not_match_are_an_error(save: Save, target: str) -> None:
-    save("test.tgt", target)
-    with pytest.raises(RagworthError, match="doesn't match"):
-        read_topics(save("test.src", "a\nb\n"))
 
 
 def test_a_duc_folder(save: Save, tmp_path: Path) -> None:
@@ -178,47 +165,6 @@ def test_coverage_of_a_summary_needs_all_its_ratings() -> None:
     own = Ratings(pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row"))
     assert summary_coverage(kept, own, 3.0) == [("q", 0.5)]
     assert summary_coverage(kept, Ratings.trusted(own.frame.head(1)), 3.0) == []
-
-
-def test_statistics_of_graded_labels_are_those_of_the_labels() -> None:
-    """Two queries with grades 3 3 2 1 0 and 3 1: 3 required of 7, 1.5 for each query."""
-    rows = [
-        ("a", "p1", 3),
-        ("a", "p2", 3),
-        ("a", "p3", 2),
-        ("a", "p4", 1),
-        ("a", "p5", 0),
-        ("b", "p1", 3),
-        ("b", "p2", 1),
-    ]
-    frame = pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row")
-    found = label_statistics(Judgments(frame))
-    assert (found["queries"], found["labelled passages"]) == (2, 7)
-    assert (found["required passages"], found["redundant passages"]) == (3, 4)
-    assert (found["partially redundant"], found["fully redundant"], found["answering nothing"]) == (1, 2, 1)
-    assert found["required passages per query"] == pytest.approx(1.5)
-
-
-def test_intervals_of_statistics_are_possible_values() -> None:
-    """One of eleven queries has three required passages, the others none."""
-    rows = [(f"q{n}", f"p{m}", 3.0 if n == 0 else 0.0) for n in range(11) for m in range(3)]
-    frame = pl.DataFrame(rows, schema=["query", "passage", "value"], orient="row")
-    low = {row.name: row.low for row in label_statistics(Judgments(frame)).rows}["required passages per query"]
-    assert low is None or low >= 0
-
-
-@pytest.mark.real
-def test_the_labels_of_the_released_duc_ratings_count_the_same(data: Path, tmp_path: Path) -> None:
-    """Ratings → graded qrels in a file → counts: what was computed from the ratings."""
-    from ragworth.formats import load, read_judgments, write
-
-    ratings = load(f"crux:{data / 'crux_duc04'}").collection.ratings
-    assert ratings is not None
-    answerable = filter_consistent(ratings).ratings
-    write(graded_relevance(answerable), f"trec:{tmp_path / 'qrels.txt'}")
-    stated, computed = label_statistics(read_judgments(tmp_path / "qrels.txt")), rating_statistics(ratings)
-    for name in ("required passages", "redundant passages", "partially redundant", "required passages per query"):
-        assert stated[name] == pytest.approx(computed[name])
 
 
 @pytest.mark.real

@@ -24,7 +24,7 @@ from tests.build.samples import careful_reader, write_corpus
 
 PLAN = QuestionPlan(questions=12, drafts=1, types={"fact": 1, "numeric": 1, "unanswerable": 1}, styles={"question": 1})
 SHOWN = [SourceText("p1", "d", "Mill", "Ann built the mill in 1820."), SourceText("p2", "e", "", "It burned in 1899.")]
-FACT = QuestionSlot("q00001", "all", "fact", "question", ("p1",), "0")
+FACT = QuestionSlot("q00001", "fact", "question", ("p1",), "0")
 GOOD: dict[str, Any] = {
     "question": "Who built it?",
     "answers": ["Ann", "Ann "],
@@ -34,7 +34,7 @@ GOOD: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    return prepare_corpus(read_documents([write_corpus(tmp_path_factory.mktemp("docs"))]), PLAN, clusters=1)
+    return prepare_corpus(read_documents([write_corpus(tmp_path_factory.mktemp("docs"))]), PLAN)
 
 
 def test_a_good_reply_is_a_question_with_its_spans() -> None:
@@ -70,7 +70,7 @@ def test_any_other_reply_is_unparsable_and_kept(reply: str) -> None:
 
 
 def test_a_question_on_two_passages_quotes_both() -> None:
-    slot = QuestionSlot("q00001", "all", "multi-passage", "question", ("p1", "p2"), "0")
+    slot = QuestionSlot("q00001", "multi-passage", "question", ("p1", "p2"), "0")
     with pytest.raises(NoValue, match="no evidence from passage 2"):
         parse_reply(json.dumps(GOOD), slot, SHOWN)
     both = GOOD | {"evidence": [*GOOD["evidence"], {"passage": 2, "quote": "It burned"}]}

@@ -32,7 +32,6 @@ from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.calls.job import Job
-from ragworth.conversations import turns_of
 from ragworth.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.inputs.problems import Problems
@@ -45,7 +44,7 @@ EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_T
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     folder = write_corpus(tmp_path_factory.mktemp("corpus"))
-    return prepare_corpus(read_documents([folder]), EVERY_TYPE, clusters=1)
+    return prepare_corpus(read_documents([folder]), EVERY_TYPE)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def test_what_is_asked_of_one_river_is_unanswerable_of_another_that_says_nothing
         "Quill": "The Quill is a museum in Harrow. Fish are rare there.",
     }
     sources = {f"p-{title}": SourceText(f"p-{title}", title, title, text) for title, text in texts.items()}
-    slots = [QuestionSlot(f"q{n}", "all", "unanswerable", "question", ("p-Annet",), str(n)) for n in range(3)]
+    slots = [QuestionSlot(f"q{n}", "unanswerable", "question", ("p-Annet",), str(n)) for n in range(3)]
     first, second, third = RuleWriter().write(slots, sources)
     asked = {first.fields["question"], second.fields["question"]}
     assert asked == {"How many bridges of stone does Oule have?", "In which year was Oule dammed by the state?"}
@@ -140,12 +139,6 @@ def test_no_fact_is_asked_for_twice(corpus: Corpus) -> None:
     assert max(asked.values()) == 1
 
 
-def test_a_follow_up_brings_its_conversation(corpus: Corpus) -> None:
-    (first, *_) = [d for d in RuleWriter().write(corpus.slots, corpus.sources) if d.fields.get("type") == "follow-up"]
-    assert [turn["role"] for turn in first.fields["history"]] == ["user", "assistant"]
-    assert first.fields["rewrite"].endswith("?")
-
-
 def test_the_funnel_accounts_for_every_draft(built: BuiltQuestions) -> None:
     card = built.card
     assert card.drafts == len(built.corpus.slots)
@@ -179,16 +172,15 @@ Labels = set[tuple[str, str]]
 
 @pytest.fixture(scope="module")
 def drafts(corpus: Corpus) -> Drafts:
-    """Questions on one passage and on two, a follow-up, one without an answer, and one that was dropped."""
+    """Questions on one passage and on two, one without an answer, and one that was dropped."""
     one, two = corpus.passages["passage"].to_list()[:2]
-    turns = [{"role": "user", "text": "Who built it?"}, {"role": "assistant", "text": "Oake"}]
     given: list[tuple[str, list[str], dict[str, Any]]] = [
         ("Who  built\tthe mill?", [one], {}),
         ("Which is older?", [one, two], {}),
-        ("And when?", [two], {"history": turns, "rewrite": "When was the mill built?"}),
+        ("And when?", [two], {}),
         ("Who owns the moon?", [], {"answerable": False, "answers": []}),
     ]
-    common = {"answers": ["Oake"], "answerable": True, "spans": [], "type": "fact", "style": "question", "cluster": "1"}
+    common = {"answers": ["Oake"], "answerable": True, "spans": [], "type": "fact", "style": "question"}
     rows = [
         Draft(f"q{number}", "question", "fact", common | {"question": text, "passages": ids} | more)
         for number, (text, ids, more) in enumerate(given)
@@ -226,7 +218,7 @@ def test_a_copy_of_a_passage_is_relevant_too(tmp_path: Path) -> None:
     for name in ("old mill.txt", "new mill.txt"):
         (tmp_path / name).write_text(TEXTS["mill.md"].partition("\n")[2])
     (tmp_path / "bridge.md").write_text(TEXTS["bridge.md"])
-    made = build_questions(prepare_corpus(read_documents([tmp_path]), EVERY_TYPE, clusters=1), settings(), BuildJobs())
+    made = build_questions(prepare_corpus(read_documents([tmp_path]), EVERY_TYPE), settings(), BuildJobs())
     write_collection(tmp_path / "out", made.drafts, made.corpus.passages, made.checks.frame, made.card, dense=False)
     documents: dict[str, set[str]] = {}
     for query, passage in labelled(tmp_path / "out" / "qrels.txt"):
@@ -245,7 +237,6 @@ def test_a_collection_is_a_workspace(corpus: Corpus, drafts: Drafts, written: Pa
     asked = [draft.fields["question"] for draft in drafts.kept]
     assert texts_of(found.collection.queries) == asked
     assert found.collection.answers.rows() == [(f"q{number}", "Oake") for number in range(3)]
-    assert [turn.rewrite for turn in turns_of(found.collection) if turn.history] == ["When was the mill built?"]
     assert texts_of(found.collection.passages) == texts_of(corpus.passages)
     assert [each.text for each in read_question_set([str(written)]).questions] == asked
     assert labelled(written / "qrels.txt") == labels

@@ -20,7 +20,7 @@ Files = dict[str, bytes]
 QUESTIONS, PASSAGES, LABELS, CHECKS = "queries.jsonl", "passages.jsonl", "qrels.txt", "checks.jsonl"
 FILES = (QUESTIONS, PASSAGES, LABELS, WORKSPACE_FILE, DRAFTS_FILE, CHECKS, CARD_FILE, PAGE_FILE)
 """What a build writes."""
-RUBRIC = ("type", "style", "cluster")
+RUBRIC = ("type", "style")
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -36,7 +36,6 @@ def _labels(kept: Sequence[Draft]) -> Iterator[tuple[str, str]]:
 
 def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, dense: bool) -> Files:
     """The files of a workspace: queries with answers, passages, relevance, and a ``ragworth.toml``."""
-    conversations = any(draft.fields.get("history") for draft in kept)  # then every line has to be a turn
     queries = [
         {
             "_id": draft.id,
@@ -44,7 +43,6 @@ def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, d
             "answers": list(draft.fields["answers"]),
             "answerable": draft.fields["answerable"],
             **{name: draft.fields[name] for name in RUBRIC},
-            **(_turn(draft) if conversations else {}),
         }
         for draft in kept
     ]
@@ -55,13 +53,6 @@ def workspace_files(kept: Sequence[Draft], passages: pl.DataFrame, title: str, d
         LABELS: "".join(f"{query} 0 {passage} 1\n" for query, passage in _labels(kept)).encode(),
         WORKSPACE_FILE: _toml(title, dense).encode(),
     }
-
-
-def _turn(draft: Draft) -> dict[str, Any]:
-    """A question in a file with follow-ups: they are turn 2 of a conversation of their own, other questions turn 1."""
-    history = draft.fields.get("history") or []
-    turn = {"query": draft.id, "conversation": draft.id, "turn": 2 if history else 1, "history": history}
-    return turn | ({"rewrite": draft.fields["rewrite"]} if history else {})
 
 
 def _texts(passages: pl.DataFrame) -> Iterator[tuple[str, str, str]]:

@@ -31,9 +31,6 @@ class Question:
     spans: tuple[SourceSpan, ...] = ()
     answerable: bool | None = None
     """False: declared unanswerable. None: nothing says so."""
-    history: tuple[str, ...] = ()
-    """The conversation before it."""
-    rewrite: str = ""
     copies: tuple[str, ...] = ()
     """Other passages with the same text as one of ``passages``."""
 
@@ -41,11 +38,6 @@ class Question:
     def relevant(self) -> tuple[str, ...]:
         """Passages that answer it, and copies of them."""
         return tuple(dict.fromkeys((*self.passages, *self.copies)))
-
-    @property
-    def standalone(self) -> str:
-        """The text that says everything: the rewrite of a follow-up, otherwise the question itself."""
-        return self.rewrite or self.text
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +59,8 @@ class QuestionSet:
 
     @cached_property
     def collection(self) -> Collection:
-        """The set as a collection, for retrieval and readers. Follow-ups are asked as they stand alone."""
-        queries = [(each.id, each.standalone) for each in self.questions]
+        """The set as a collection, for retrieval and readers."""
+        queries = [(each.id, each.text) for each in self.questions]
         answers = [(each.id, text) for each in self.questions for text in each.answers]
         labels = [(each.id, passage, 1.0) for each in self.questions for passage in each.relevant]
         relevance = {"query": pl.String, "passage": pl.String, "value": pl.Float64}
@@ -91,8 +83,6 @@ def question_of(draft: Draft) -> Question:
         tuple(fields.get("passages", ())) if answerable else (),
         tuple(SourceSpan(each["passage"], each["text"]) for each in fields.get("spans", ()) if each["text"]),
         answerable,
-        tuple(each["text"] for each in fields.get("history", ())),
-        str(fields.get("rewrite", "")),
         tuple(fields.get("copies", ())) if answerable else (),
     )
 

@@ -10,7 +10,6 @@ COMMANDS = {
     "questions": "ragworth.cli.build_questions:command",
     "check": "ragworth.cli.build_check:command",
     "crux": "ragworth.cli.build_crux:crux_command",
-    "filter": "ragworth.cli.build_stats:filter_command",
     "stats": "ragworth.cli.build_stats:stats_command",
     "pool": "ragworth.cli.build_pool:pool_command",
     "nuggets": "ragworth.cli.build_nuggets:nuggets_command",

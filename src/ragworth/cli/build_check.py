@@ -70,14 +70,12 @@ def command(**given: Any) -> None:
 
 
 def _print_findings(result: Any, examples: int, flags: Any) -> None:
-    from ragworth.build.checks.summary import examples_table, flag_scores, summarise_checks, summary_table
+    from ragworth.build.checks.summary import examples_table, summarise_checks, summary_table
 
     number = len(result.questions.questions)
     print_table(f"Checks of {number:,} questions", summary_table(summarise_checks(result, flags)))
     if examples:
         print_table("Some of those that fail", examples_table(result, examples))
-    scores = flag_scores(result, [question.id for question in result.questions.questions])
-    print_table("Retrieval with and without the questions that the round trip flags", scores)
 
 
 def print_table(title: str, frame: Any) -> None:

@@ -24,7 +24,6 @@ CACHE_FOLDER = ".ragworth"
 @click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5; 3 by rules]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
-@click.option("--clusters", type=click.IntRange(1, 50), help="Clusters of documents.  [default: by their number]")
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
 @click.option("--license", "licence", default="not stated", help="Licence of the documents, for the card.")
 @click.option(
@@ -60,7 +59,7 @@ def command(**given: Any) -> None:
     plan = _read_plan(given, roles)
     advice = "--skip-bad-files leaves out what can't be read"
     read = read_documents(given["documents"], skip_bad_files=given["skip_bad_files"], advice=advice)
-    corpus = prepare_corpus(read, plan, given["words"], given["clusters"])
+    corpus = prepare_corpus(read, plan, given["words"])
     with ExitStack() as stack:
         jobs, notes = open_jobs(stack, roles, writes=True)
         settings = _settings(given, roles, plan, output)
@@ -102,12 +101,10 @@ def _print_plan(corpus: Any, settings: Any, jobs: Any) -> None:
     from ragworth.build.questions.build import plan_build
     from ragworth.build.questions.plan import count_slots
     from ragworth.errors import format_count
-    from ragworth.report.render import printable, render
+    from ragworth.report.render import render
 
     documents, passages = corpus.documents.frame.height, corpus.passages.height
     click.echo(f"{format_count(documents, 'document')}, {format_count(passages, 'passage')}")
-    names = ", ".join(corpus.clusters.names)
-    click.echo(printable(f"{format_count(len(corpus.clusters.names), 'cluster')}: {names}"))
     click.echo(f"{settings.plan.questions:,} questions from {format_count(len(corpus.slots), 'draft')}:\n")
     table = pl.DataFrame(count_slots(corpus.slots), schema=["type", "style", "drafts"], orient="row")
     click.echo(render(table.pivot("style", index="type", values="drafts").fill_null(0), "text").decode(), nl=False)
@@ -122,8 +119,8 @@ def _print_plan(corpus: Any, settings: Any, jobs: Any) -> None:
 
 
 def _print_result(built: Any, output: Path, quiet: bool) -> None:
-    """The funnel, the checks, and scores with and without flagged questions."""
-    from ragworth.build.checks.summary import flag_scores, summarise_checks, summary_table
+    """The funnel and the checks."""
+    from ragworth.build.checks.summary import summarise_checks, summary_table
     from ragworth.build.question_set import DRAFTS_FILE
     from ragworth.cli.build_check import print_funnel, print_table
     from ragworth.errors import JobStopped, format_count
@@ -133,8 +130,6 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     print_notes(tuple(note for note in built.card.notes if note not in read), quiet)
     print_funnel(built.card)
     print_table("Checks of all drafts", summary_table(summarise_checks(built.checks, built.flags)))
-    scores = flag_scores(built.checks, [draft.id for draft in built.drafts.kept])
-    print_table("Retrieval on the kept questions, with and without those that the round trip flags", scores)
     kept, planned = len(built.drafts.kept), built.card.settings["questions"]
     if not kept:
         raise JobStopped(

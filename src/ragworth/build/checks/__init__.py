@@ -21,7 +21,6 @@ CHECKS: Registry[type[Check]] = Registry(
         "self-contained": "ragworth.build.checks.self_contained:SelfContained",
         "language": "ragworth.build.checks.language:SameLanguage",
         "copied": "ragworth.build.checks.copied:NotCopied",
-        "consistent": "ragworth.build.checks.consistent:ConsistentAnswers",
         "answerable": "ragworth.build.checks.answerable:AnswerableWithPassages",
         "closed-book": "ragworth.build.checks.closed_book:NeedsPassage",
         "each-passage": "ragworth.build.checks.each_passage:NeedsEachPassage",

@@ -29,7 +29,7 @@ class NotCopied(Check):
             if question.answerable is False:
                 return CheckFinding("n/a", None, "declared unanswerable: it has no passage")
             return CheckFinding("unknown", None, "no text of a relevant passage is known")
-        words = split_words(question.standalone)
+        words = split_words(question.text)
         if not words:
             return CheckFinding("unknown", None, "the question has no words")
         share, run = copied_share(words, [split_words(text) for text in texts])

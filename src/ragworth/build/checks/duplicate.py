@@ -96,7 +96,7 @@ class NoDuplicate(Check):
 
 
 def _texts(questions: Sequence[Question]) -> list[str]:
-    return [question.standalone for question in questions]
+    return [question.text for question in questions]
 
 
 def _finding(similar: dict[int, float], questions: Sequence[Question], how: str) -> CheckFinding:
@@ -110,14 +110,14 @@ def _finding(similar: dict[int, float], questions: Sequence[Question], how: str)
 
 def _same_request(one: Question, other: Question) -> bool:
     """Whether two similar questions may ask the same: equal numbers and names, and answers that don't disagree."""
-    if not _same_names(one.standalone, other.standalone):
+    if not _same_names(one.text, other.text):
         return False
-    if sorted(NUMBER.findall(one.standalone)) != sorted(NUMBER.findall(other.standalone)):
+    if sorted(NUMBER.findall(one.text)) != sorted(NUMBER.findall(other.text)):
         return False
     if not one.answers or not other.answers:
         return bool(one.answers) == bool(other.answers)
     return any(
-        answer.strip() and grade_short_answer(answer, accepted.answers, question=accepted.standalone).label == "correct"
+        answer.strip() and grade_short_answer(answer, accepted.answers, question=accepted.text).label == "correct"
         for answers, accepted in ((one.answers, other), (other.answers, one))
         for answer in answers
     )

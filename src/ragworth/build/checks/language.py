@@ -23,7 +23,7 @@ class SameLanguage(Check):
         texts = evidence.questions.known_texts(question)
         if not texts:
             texts = list(evidence.questions.texts.values())[:20]  # an unanswerable question: that of the corpus
-        asked = identify_language(question.standalone)
+        asked = identify_language(question.text)
         languages = Counter(filter(None, map(identify_language, texts)))
         if not asked or not languages:
             return CheckFinding("unknown", None, f"too few words to identify the language of the {_unclear(asked)}")

@@ -86,7 +86,7 @@ class Reader(Task[Reading, ReaderReply, ReaderResult]):
         if not all(text.strip() for text in texts):
             lost = next(id for id, text in zip(item.passages, texts, strict=True) if not text.strip())
             raise NoValue(NO_PASSAGE, f"the collection has no text for the passage {lost!r}")
-        reply = yield from self._asked(question.standalone, texts)
+        reply = yield from self._asked(question.text, texts)
         return _graded(reply, question)
 
     def controls(self) -> Sequence[Program[ReaderReply]]:
@@ -175,7 +175,7 @@ def _graded(reply: ReaderReply, question: Question) -> ReaderReply:
         return reply._replace(grade="abstained", why="it declines in words")
     if not accepted:
         return reply._replace(grade="undecided", why="there is no accepted answer to compare with")
-    verdict = grade_short_answer(reply.answer, accepted, question=question.standalone)
+    verdict = grade_short_answer(reply.answer, accepted, question=question.text)
     return reply._replace(grade=verdict.label, why=verdict.why)
 
 

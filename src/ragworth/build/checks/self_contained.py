@@ -62,7 +62,7 @@ class SelfContained(Check):
     measures: ClassVar[str] = "1 if nothing refers outside"
 
     def find(self, question: Question, evidence: Evidence) -> CheckFinding:
-        text = question.standalone.strip()
+        text = question.text.strip()
         if not text:
             return CheckFinding("fail", 0.0, "the question is empty")
         language = identify_language(text)

@@ -1,4 +1,4 @@
-"""What checks found, in tables and sentences: shares by check, the funnel, and scores with and without flags."""
+"""What checks found, in tables and sentences."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from ragworth.build.checks import CHECKS
 from ragworth.build.checks.run import CheckResult
 from ragworth.build.drafts import Drafts
 from ragworth.errors import format_count, quote_short
-from ragworth.scoring import score
 from ragworth.stats.range_intervals import wilson_interval
-from ragworth.tables import OK
-
-METRICS = ("R@10", "nDCG@10")
 
 
 class Share(NamedTuple):
@@ -153,32 +149,6 @@ def unknown_note(drafts: Drafts, result: CheckResult) -> str:
     words = ", ".join(f"{check} {number:,}" for check, number in counts)
     number = format_count(open_ones["question"].n_unique(), "kept question")
     return f"{number} with a check that says nothing (unknown): {words}"
-
-
-def flag_scores(result: CheckResult, kept: Sequence[str]) -> pl.DataFrame:
-    """Scores of the retrievers on all kept questions, and without those that the round trip flags."""
-    rows: list[dict[str, Any]] = []
-    relevance = result.questions.collection.relevance
-    if result.contexts is None or relevance is None:
-        return pl.DataFrame()
-    labelled = set(relevance.frame["query"].to_list())
-    flagged = set(result.failed("round-trip"))
-    groups = {"all": [id for id in kept if id in labelled]}
-    groups["without flagged"] = [id for id in groups["all"] if id not in flagged]
-    for name, ids in groups.items():
-        contexts = result.contexts.having("query", ids)
-        if not contexts.frame.height:  # no question shares a word with a passage
-            continue
-        scores = score(contexts, relevance.having("query", ids), METRICS)
-        good = scores.frame.filter(pl.col("status") == OK)
-        means = good.group_by("system", "metric").agg(pl.col("value").mean(), pl.len()).sort("system", "metric")
-        table = {(system, metric): value for system, metric, value, _ in means.iter_rows()}
-        for system in dict.fromkeys(means["system"].to_list()):
-            row: dict[str, Any] = {"questions": name, "n": len(ids), "system": system}
-            rows.append(
-                row | {metric: round(table[system, metric], 3) for metric in METRICS if (system, metric) in table}
-            )
-    return pl.DataFrame(rows)
 
 
 def check_facts(summaries: Sequence[CheckSummary]) -> list[dict[str, Any]]:

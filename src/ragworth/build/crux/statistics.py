@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 
 from ragworth.build.crux.consistency import FailedRatings, filter_consistent
-from ragworth.build.crux.labels import GRADES
 from ragworth.collection import Collection
 from ragworth.errors import InputError
 from ragworth.metrics.required_passages import FULL, PARTIAL, REQUIRED, USELESS, RedundancyRule, required
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.range_intervals import Bounds
-from ragworth.tables import OK, Judgments, Ratings
+from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
 DEFAULT_PLAN = Resampling()
@@ -34,8 +33,12 @@ class Statistic(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CollectionStatistics:
+class RatingStatistics:
+    """Statistics of a collection, computed from its ratings."""
+
     rows: list[Statistic]
+    histogram: dict[str, int]
+    """How often each rating was given; failed ratings by their status."""
 
     def __getitem__(self, name: str) -> float:
         return next(row.value for row in self.rows if row.name == name)
@@ -51,14 +54,6 @@ class CollectionStatistics:
         rows = [(row.name, _words(row.value), _span(row)) for row in self.rows]
         schema = {"statistic": pl.String, "value": pl.String, "95 % interval": pl.String}
         return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-@dataclass(frozen=True)
-class RatingStatistics(CollectionStatistics):
-    """Statistics that were computed from ratings."""
-
-    histogram: dict[str, int]
-    """How often each rating was given; failed ratings by their status."""
 
     @property
     def histogram_frame(self) -> pl.DataFrame:
@@ -88,6 +83,8 @@ def rating_statistics(
 ) -> RatingStatistics:
     """Count queries, passages, sub-questions, required and redundant passages, and mean lengths.
 
+    As in the paper, all passages but the required ones are redundant.
+
     Parameters
     ----------
     ratings: of all passages of each query; failed ratings are treated as `filter_consistent` does.
@@ -112,47 +109,17 @@ def rating_statistics(
         *(Statistic(f"sub-questions dropped: {status}", n) for status, n in consistent.counts.most_common()),
         Statistic("rated passages", table.frame.select("query", "passage").unique().height),
         *([Statistic("passages dropped: unrated", len(consistent.passages))] if consistent.passages else []),
-        *_class_counts(number),
+        Statistic("required passages", number[REQUIRED]),
+        Statistic("redundant passages", sum(number.values()) - number[REQUIRED]),
+        Statistic("partially redundant", number[PARTIAL]),
+        Statistic("fully redundant", number[FULL]),
+        Statistic("answering nothing", number[USELESS]),
         *_mean("required passages per query", _required_per_query(classes), plan, COUNTS),
     ]
     if summary is not None:
         shares = [share for _, share in summary_coverage(consistent.ratings, summary, eta)]
         rows += _mean("coverage of the summary", shares, plan, SHARES)
     return RatingStatistics([*rows, *_lengths(collection, summaries)], rating_histogram(table))
-
-
-def label_statistics(labels: Judgments, plan: Resampling = DEFAULT_PLAN) -> CollectionStatistics:
-    """Count required and redundant passages as graded labels state them: 3 required, 2 partially and 1 fully redundant,
-    0 answers nothing. Nothing is computed from ratings. Other labels, such as binary ones, are an error.
-    """
-    frame = labels.of("relevance").filter(pl.col("status") == OK)
-    grades = set(frame["value"])
-    if not grades <= set(GRADES.values()) or GRADES[REQUIRED] not in grades:
-        named = ", ".join(f"{grade:g}" for grade in sorted(grades)[:8])
-        raise InputError(
-            f"the labels have the grades {named}" if grades else "there are no labels",
-            expected="grades 0 to 3, with 3 for required passages, as ragworth build crux writes them",
-        )
-    number = {name: int((frame["value"] == grade).sum()) for name, grade in GRADES.items()}
-    per_query = frame.group_by("query", maintain_order=True).agg((pl.col("value") == GRADES[REQUIRED]).sum())
-    rows = [
-        Statistic("queries", frame["query"].n_unique()),
-        Statistic("labelled passages", frame.height),
-        *_class_counts(number),
-        *_mean("required passages per query", [float(n) for _, n in per_query.iter_rows()], plan, COUNTS),
-    ]
-    return CollectionStatistics(rows)
-
-
-def _class_counts(number: Mapping[str, int]) -> list[Statistic]:
-    """Passages by class. As in the paper, all but the required ones are redundant."""
-    return [
-        Statistic("required passages", number[REQUIRED]),
-        Statistic("redundant passages", sum(number.values()) - number[REQUIRED]),
-        Statistic("partially redundant", number[PARTIAL]),
-        Statistic("fully redundant", number[FULL]),
-        Statistic("answering nothing", number[USELESS]),
-    ]
 
 
 def summary_coverage(ratings: Ratings, summary: Ratings, eta: float) -> list[tuple[str, float]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import polars as pl
 
 from ragworth.errors import BadLine, FormatError, format_count, format_list, quote_short
 from ragworth.formats.columns import bad_lines_error
-from ragworth.formats.files import open_file, read_lines, run_name
+from ragworth.formats.files import open_file, run_name
 from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
 from ragworth.prompt_table import read_rows
 from ragworth.retrieval.document_files import read_documents
@@ -50,7 +49,7 @@ def read_topics(path: str | Path) -> Topics:
     """Read topics from a file or folder.
 
     - Multi-News: rows (JSONL, Parquet, CSV, TSV) with ``document``, whose documents are joined by ``|||||``, and
-      ``summary``; or ``NAME.src`` with ``NAME.tgt`` beside it, line by line.
+      ``summary``.
     - DUC: rows with ``documents`` and ``summaries`` (or ``summary``); or a folder with ``docs/CLUSTER/*`` and
       ``models/CLUSTER.*``. Several summaries of a cluster are joined.
     - Folders: one per topic, with documents of any kind that `read_documents` reads, and ``summary.txt``.
@@ -63,8 +62,6 @@ def read_topics(path: str | Path) -> Topics:
     if place.is_dir():
         duc = (place / "docs").is_dir() and (place / "models").is_dir()
         found, expected = list((_duc_folder if duc else _folders)(place, notes)), FOLDER
-    elif place.name.removesuffix(".gz").endswith(".src"):
-        found, expected = list(_aligned_lines(place)), "as many lines in the .tgt file"
     else:
         found, expected = list(_rows(place)), ROW
     return _checked(found, str(path), expected, notes)
@@ -133,21 +130,6 @@ def _split(text: str) -> list[str]:
 def _plain_summary(text: str) -> str:
     """A summary without the dash that Multi-News puts before it."""
     return text.strip().removeprefix("– ").strip()
-
-
-def _aligned_lines(source: Path) -> Iterator[Topic]:
-    packed = ".gz" if source.name.endswith(".gz") else ""
-    target = source.with_name(source.name.removesuffix(packed).removesuffix(".src") + f".tgt{packed}")
-    name = run_name(source).removesuffix(".src")
-    for number, (documents, summary) in enumerate(zip_longest(read_lines(source), read_lines(target))):
-        if documents is None or summary is None or documents[0] != summary[0]:
-            line = next(each[0] for each in (documents, summary) if each is not None)
-            problem = f"near line {line} it doesn't match {target.name}"
-            raise FormatError(
-                problem, file=str(source), expected="a line in each file for every topic, none of them blank"
-            )
-        texts = [line.decode("utf-8", "replace").strip() for _, line in (documents, summary)]
-        yield Topic(f"{name}-{number}", tuple(_split(texts[0])), _plain_summary(texts[1]))
 
 
 def _duc_folder(folder: Path, notes: list[str]) -> Iterator[Topic]:

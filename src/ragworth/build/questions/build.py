@@ -14,12 +14,11 @@ from ragworth.build.card import CollectionCard, funnel_facts, model_facts, promp
 from ragworth.build.checks.reader import Reader, reader_flags
 from ragworth.build.checks.run import CheckResult, CheckSettings, plan_checks, run_checks
 from ragworth.build.checks.summary import apply_checks, check_facts, summarise_checks, unknown_note
-from ragworth.build.clusters import Clusters
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import from_drafts
 from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, SourceText
 from ragworth.build.questions.model_writer import ModelWriter
-from ragworth.build.questions.plan import QuestionPlan, allocate, plan_clusters, plan_slots
+from ragworth.build.questions.plan import QuestionPlan, allocate, plan_slots
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.sources import passage_sources, repeated_passages
 from ragworth.build.roles import shared_role_warnings
@@ -38,7 +37,7 @@ PASSAGE_WORDS = 200
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents, their passages and clusters, and the questions to write."""
+    """Documents, their passages, and the questions to write."""
 
     documents: Documents
     passages: pl.DataFrame
@@ -46,7 +45,6 @@ class Corpus:
     sources: Mapping[str, SourceText]
     copies: Mapping[str, tuple[str, ...]]
     """Passages whose text occurs again: the others."""
-    clusters: Clusters
     slots: list[QuestionSlot]
 
 
@@ -78,23 +76,17 @@ class BuiltQuestions:
     """Checks that only flagged in this build, with the reason."""
 
 
-def prepare_corpus(
-    documents: Documents,
-    plan: QuestionPlan,
-    words: int = PASSAGE_WORDS,
-    clusters: int | None = None,
-) -> Corpus:
-    """Split documents into passages, cluster them and plan the questions.
+def prepare_corpus(documents: Documents, plan: QuestionPlan, words: int = PASSAGE_WORDS) -> Corpus:
+    """Split documents into passages and plan the questions.
 
     A blank in the id of a document becomes ``%20``, since ids with blanks can't be written to TREC files.
     """
     documents = documents._replace(frame=documents.frame.with_columns(pl.col("document").str.replace_all(r"\s", "%20")))
     pieces = chunk(documents.frame, "words", words, titles="front")
     passages = pieces.frame
-    found = plan_clusters(documents.frame, plan.seed, clusters)
-    slots = plan_slots(plan, documents.frame, passages, found)
+    slots = plan_slots(plan, passages["passage"].to_list())
     shown = passages.select("passage", "text", "document")
-    return Corpus(documents, shown, passage_sources(passages), repeated_passages(passages), found, slots)
+    return Corpus(documents, shown, passage_sources(passages), repeated_passages(passages), slots)
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:
@@ -201,7 +193,7 @@ def _card(
         models=models,
         prompts=prompt_versions(templates),
         seeds={"plan": settings.plan.seed},
-        settings=settings.plan.describe() | {"clusters": corpus.clusters.names},
+        settings=settings.plan.describe(),
         **funnel_facts(drafts, ["no-fact", "unparsable", *result.frame["check"].unique(maintain_order=True)]),
         checks=check_facts(summarise_checks(result, flags)),
         license=settings.license,

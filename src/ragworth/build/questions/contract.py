@@ -34,7 +34,6 @@ class QuestionSlot:
     """One question to write: its stratum, and passages to write from, best first."""
 
     id: str
-    cluster: str
     type: str
     style: str
     candidates: Sequence[str]
@@ -43,7 +42,7 @@ class QuestionSlot:
 
     @property
     def stratum(self) -> str:
-        return f"{self.cluster} / {self.type} / {self.style}"
+        return f"{self.type} / {self.style}"
 
 
 class SourceSpan(NamedTuple):
@@ -59,14 +58,10 @@ class WrittenQuestion(NamedTuple):
     text: str
     answers: tuple[str, ...]
     spans: tuple[SourceSpan, ...]
-    history: tuple[tuple[str, str], ...] = ()
-    """The conversation before a follow-up: (role, text)."""
-    rewrite: str = ""
-    """A follow-up as a question that stands alone."""
 
     def fields(self, slot: QuestionSlot) -> dict[str, Any]:
         """The fields of its draft."""
-        found: dict[str, Any] = {
+        return {
             "question": self.text,
             "answers": list(self.answers),
             "answerable": bool(self.answers),
@@ -74,12 +69,7 @@ class WrittenQuestion(NamedTuple):
             "spans": [span._asdict() for span in self.spans],
             "type": slot.type,
             "style": slot.style,
-            "cluster": slot.cluster,
         }
-        if self.history:
-            turns = [{"role": role, "text": text} for role, text in self.history]
-            found |= {"history": turns, "rewrite": self.rewrite}
-        return found
 
 
 class QuestionWriter(Protocol):

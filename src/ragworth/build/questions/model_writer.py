@@ -22,8 +22,6 @@ from ragworth.build.questions.contract import (
     SourceText,
     WrittenQuestion,
 )
-from ragworth.build.questions.facts import find_facts
-from ragworth.build.questions.phrasing import ask_for
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue, Program, require_response
@@ -80,12 +78,10 @@ class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
 
     def program(self, item: QuestionSlot) -> Program[WrittenQuestion]:
         shown = self.sources(item)
-        history = self._conversation(item, shown[0])
         values: dict[str, object] = {
             "passages": [{"text": each.text} for each in shown],
             "task": QUESTION_TYPES[item.type].task,
             "style": STYLES[item.style][1],
-            "conversation": history,
         }
         prompt = self.template.render({name: value for name, value in values.items() if name in self.template.names})
         number = int(item.id.lstrip("q") or 0)
@@ -93,16 +89,7 @@ class WritingTask(Task[QuestionSlot, WrittenQuestion, WritingResult]):
         (outcome,) = yield [Generate(prompt, REPLY_TOKENS, stop=self.template.reply.stop, **sampled)]  # type: ignore[arg-type]
         response = require_response(outcome, Generated)
         reject_cut_passage(response.usage, keep=False)
-        return parse_reply(response.outputs[0].text, item, shown, history)
-
-    def _conversation(self, slot: QuestionSlot, source: SourceText) -> list[dict[str, str]]:
-        """The question and answer before a follow-up, made by rules from the same passage."""
-        if slot.type != "follow-up":
-            return []
-        fact = next((fact for fact in find_facts(source.text)), None)
-        if fact is None:
-            raise NoValue("no-fact", "the passage states nothing that a first question could ask for")
-        return [{"question": ask_for(fact, source.title), "answer": fact.text}]
+        return parse_reply(response.outputs[0].text, item, shown)
 
     def collect(
         self,
@@ -122,9 +109,7 @@ def _draft(slot: QuestionSlot, found: WrittenQuestion | NoValue) -> Draft:
     return Draft(slot.id, QUESTION, slot.stratum, raw).drop(found.status, found.detail)
 
 
-def parse_reply(
-    raw: str, slot: QuestionSlot, shown: Sequence[SourceText], history: Sequence[Mapping[str, str]] = ()
-) -> WrittenQuestion:
+def parse_reply(raw: str, slot: QuestionSlot, shown: Sequence[SourceText]) -> WrittenQuestion:
     """The question in a reply; `NoValue` with the reply if it isn't the JSON object that was asked for."""
 
     def refuse(reason: str) -> NoValue:
@@ -142,11 +127,7 @@ def parse_reply(
     if bool(answers) == open_ended:
         raise refuse("an answer to an unanswerable question" if open_ended else "no answer")
     spans = [SourceSpan(shown[0].id, "")] if open_ended else _spans(found.get("evidence"), shown, refuse)
-    if history and not _text(found.get("standalone")):
-        raise refuse("no standalone form of the follow-up")
-    turns = tuple(pair for each in history for pair in (("user", each["question"]), ("assistant", each["answer"])))
-    rewrite = _text(found.get("standalone")) if history else ""
-    return WrittenQuestion(question, tuple(dict.fromkeys(map(_text, answers))), tuple(spans), turns, rewrite)
+    return WrittenQuestion(question, tuple(dict.fromkeys(map(_text, answers))), tuple(spans))
 
 
 def _json_objects(text: str) -> Iterator[dict[str, Any]]:

@@ -49,15 +49,15 @@ def ask_for(fact: Fact, title: str) -> str:
     return natural_question(fact, title) or gap_question(fact, title)
 
 
-def natural_question(fact: Fact, title: str, *, alone: bool = True) -> str:
-    """The sentence turned into a question; empty if its form doesn't allow that. ``alone``: it names the title."""
+def natural_question(fact: Fact, title: str) -> str:
+    """The sentence turned into a question; empty if its form doesn't allow that."""
     before = PRONOUN.sub(lambda match: _subject(match[0], title), fact.before) if title else fact.before
     if PRONOUN.match(before) or NO_SUBJECT.match(before):
         return ""
     question = _called(fact, before) or _fronted(fact, before) or _owning(fact, before) or _listing(fact, before)
     if not question or UNFIT_SUBJECT.search(question):
         return ""
-    return standalone(f"{title}: {question}" if alone and not mentions(question, title) else question)
+    return standalone(f"{title}: {question}" if not mentions(question, title) else question)
 
 
 def gap_question(fact: Fact, title: str) -> str:

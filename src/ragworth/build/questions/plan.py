@@ -1,4 +1,4 @@
-"""The plan of a build: how many questions of each type and style, over which clusters of documents.
+"""The plan of a build: how many questions of each type and style.
 
 Shares come from a TOML file; everything in it is optional::
 
@@ -25,20 +25,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
-import polars as pl
-
-from ragworth.build.clusters import Clusters, cluster_documents
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
-from ragworth.errors import FormatError, InputError, format_count, format_list
+from ragworth.errors import FormatError, InputError, format_list
 from ragworth.formats.files import open_file
 from ragworth.nested_text import InvalidValueError, parse_toml, validate_value
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
 """Passages that a writer may try for one question."""
-HEAD = 4000
-"""Characters of a document that clusters go by."""
 
 
 @dataclass(frozen=True)
@@ -114,50 +109,18 @@ def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return parts
 
 
-def plan_clusters(documents: pl.DataFrame, seed: int, number: int | None = None) -> Clusters:
-    """Clusters of documents (document, title, text) by the words of their titles and beginnings."""
-    heads = documents["title"] + "\n" + documents["text"].str.head(HEAD)
-    return cluster_documents(heads.to_list(), number, seed=seed)
-
-
-def plan_slots(
-    plan: QuestionPlan, documents: pl.DataFrame, passages: pl.DataFrame, clusters: Clusters
-) -> list[QuestionSlot]:
-    """The questions to write. Each stratum gets its share; a cluster's share is that of its passages.
-
-    ``passages`` has the columns passage and document. Each question starts at another passage of its cluster, so that
-    together they spread over all of them.
-    """
-    labels = documents.select("document", pl.Series("cluster", clusters.labels, dtype=pl.Int32))
-    owners = passages.select("document").join(labels, on="document", how="left", maintain_order="left", validate="m:1")[
-        "cluster"
-    ]
-    if lacking := owners.null_count():
-        raise InputError(
-            f"{format_count(lacking, 'passage')} of documents that aren't there", expected="their documents"
-        )
-    members = [passages["passage"].filter(owners == label) for label in range(len(clusters.names))]
-    sizes = {name: float(len(some)) for name, some in zip(clusters.names, members, strict=True)}
-    strata = {
-        (cluster, kind, style): size * plan.types[kind] * plan.styles[style]
-        for (cluster, size), kind, style in product(sizes.items(), plan.types, plan.styles)
-    }
+def plan_slots(plan: QuestionPlan, passages: Sequence[str]) -> list[QuestionSlot]:
+    """The questions to write. Each type and style gets its share, and each question its own random passages."""
+    strata = {(kind, style): plan.types[kind] * plan.styles[style] for kind, style in product(plan.types, plan.styles)}
     counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
     draw = random.Random(f"{plan.seed} candidates")
-    wanted = Counter[str]()
-    for key, count in counts.items():
-        wanted[key.split("\t")[0]] += count
-    decks = {
-        name: _Deck(some.to_list(), wanted[name], draw)
-        for name, some in zip(clusters.names, members, strict=True)
-        if len(some)
-    }
+    number = min(len(passages), CANDIDATES)
     slots: list[QuestionSlot] = []
     for key, count in counts.items():
-        cluster, kind, style = key.split("\t")
+        kind, style = key.split("\t")
         for _ in range(count):
             id = f"q{len(slots) + 1:05}"
-            slots.append(QuestionSlot(id, cluster, kind, style, decks[cluster].deal(CANDIDATES), f"{plan.seed} {id}"))
+            slots.append(QuestionSlot(id, kind, style, draw.sample(passages, number), f"{plan.seed} {id}"))
     return slots
 
 
@@ -165,19 +128,3 @@ def count_slots(slots: Sequence[QuestionSlot]) -> list[tuple[str, str, int]]:
     """How many slots each type and style has, for display."""
     counts = Counter((slot.type, slot.style) for slot in slots)
     return [(kind, style, counts[kind, style]) for kind in QUESTION_TYPES for style in STYLES if counts[kind, style]]
-
-
-class _Deck:
-    """Passages in random order, dealt to a number of questions. Their starts are spread evenly over all passages."""
-
-    def __init__(self, passages: list[str], questions: int, draw: random.Random) -> None:
-        self._passages, self._at = passages, 0
-        self._step = max(1, len(passages) // max(1, questions))
-        draw.shuffle(self._passages)
-
-    def deal(self, number: int) -> list[str]:
-        """The candidates of the next question: passages from a place on; after the last one comes the first."""
-        size = len(self._passages)
-        candidates = [self._passages[(self._at + step) % size] for step in range(min(number, size))]
-        self._at = (self._at + self._step) % size
-        return candidates

@@ -38,7 +38,6 @@ KINDS: dict[str, tuple[FactKind, ...]] = {
     "time": ("date", "year"),
     "list": ("list",),
     "unanswerable": ("date", "year", "number"),
-    "follow-up": ("name", "date", "year", "number", "definition"),
     "multi-passage": ("name", "date", "year", "number"),
     "comparison": ("year", "number"),
 }
@@ -174,25 +173,6 @@ def _unanswerable(work: Workplace) -> WrittenQuestion | None:
     return None
 
 
-def _follow_up(work: Workplace) -> WrittenQuestion | None:
-    """Two facts of one passage: the first question and its answer are the conversation, the second leaves out the
-    title."""
-    first: SourcedFact | None = None
-    for found in work.facts:
-        title = found.source.title
-        if not found.natural:
-            continue
-        if first is None or found.source.id != first.source.id:
-            first = found
-            continue
-        history = (("user", ask_for(first.fact, title)), ("assistant", first.answers[0]))
-        text = natural_question(found.fact, "it" if PRONOUN.match(found.fact.sentence.text) else title, alone=False)
-        return WrittenQuestion(
-            join_questions("", text).strip(), found.answers, (found.span,), history, ask_for(found.fact, title)
-        )
-    return None
-
-
 def _multi_passage(work: Workplace) -> WrittenQuestion | None:
     """Two facts of two passages that have something to do with each other, asked for together."""
 
@@ -263,7 +243,6 @@ WRITERS: dict[str, Callable[[Workplace], WrittenQuestion | None]] = {
     "time": _single,
     "list": _single,
     "unanswerable": _unanswerable,
-    "follow-up": _follow_up,
     "multi-passage": _multi_passage,
     "comparison": _comparison,
 }

@@ -30,13 +30,6 @@ QUESTION_TYPES = {
             1,
             "Ask something that a reader of the passage may well want to know and that it does not say.",
         ),
-        QuestionType(
-            "follow-up",
-            0,
-            1,
-            "The user has asked the question shown and got its answer. Ask what the user asks next about the passage, "
-            "referring back with words such as 'it' or 'there'.",
-        ),
     )
 }
 
