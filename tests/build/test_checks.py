@@ -13,14 +13,13 @@ from benchmarks.planted_faults import PLANTED, build_world
 from benchmarks.planted_world import World, measure, run_world
 
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
-from ragworth.build import near_duplicates
-from ragworth.build.checks import CHECKS
+from ragworth.build.checks import CHECKS, duplicate
 from ragworth.build.checks.contract import ReaderReply
-from ragworth.build.checks.copied import copied_share
 from ragworth.build.checks.reader import check_fitness
 from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.checks.self_contained import dangling_reference
 from ragworth.build.checks.summary import apply_checks, summarise_checks
+from ragworth.build.checks.text_checks import copied_share
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, from_drafts, read_question_set
 from ragworth.calls.job import Job
@@ -300,5 +299,5 @@ def test_similar_vectors_are_found() -> None:
     vectors = draw.standard_normal((1200, 64), dtype=np.float32)
     vectors[600:] = vectors[:600] + 0.1 * draw.standard_normal((600, 64), dtype=np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = {(one, other) for one, other, _ in near_duplicates.vector_pairs(vectors, 0.92)}
+    found = {(one, other) for one, other, _ in duplicate.vector_pairs(vectors, 0.92)}
     assert found == {(number, number + 600) for number in range(600)}

@@ -10,9 +10,13 @@ import polars as pl
 import pytest
 
 from ragworth import Ratings
-from ragworth.build.crux.consistency import filter_consistent
-from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
-from ragworth.build.crux.pieces import pieces
+from ragworth.build.crux.consistency import (
+    answered_subquestions,
+    document_relevance,
+    filter_consistent,
+    graded_relevance,
+)
+from ragworth.build.crux.drafting import pieces
 from ragworth.build.crux.statistics import rating_statistics, summary_coverage
 from ragworth.build.crux.topics import Topic, read_topics
 from ragworth.errors import FormatError, RagworthError

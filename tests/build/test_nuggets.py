@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from ragworth.build.nuggets.assignment import NuggetGrader, assigned_answers
+from ragworth.build.nuggets.assignment import SCORES, NuggetGrader, assigned_answers, nugget_scores
 from ragworth.build.nuggets.creation import NuggetCreator, NuggetItem, NuggetResult
 from ragworth.build.nuggets.files import (
     Nugget,
@@ -18,7 +18,6 @@ from ragworth.build.nuggets.files import (
     write_assignments,
     write_nuggets,
 )
-from ragworth.build.nuggets.scores import SCORES, nugget_scores
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.cli import main

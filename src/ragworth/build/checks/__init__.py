@@ -1,4 +1,4 @@
-"""Checks of questions: one file each, behind one contract (`contract.py`), listed in `CHECKS`.
+"""Checks of questions: behind one contract (`contract.py`), listed in `CHECKS`.
 
 Other packages add checks through entry points in the group ``ragworth.checks``.
 """
@@ -16,17 +16,17 @@ CHECKS: Registry[type[Check]] = Registry(
     "check",
     "ragworth.checks",
     {
-        "verbatim": "ragworth.build.checks.verbatim:Verbatim",
-        "stated": "ragworth.build.checks.stated:StatedAnswer",
+        "verbatim": "ragworth.build.checks.text_checks:Verbatim",
+        "stated": "ragworth.build.checks.text_checks:StatedAnswer",
         "self-contained": "ragworth.build.checks.self_contained:SelfContained",
-        "language": "ragworth.build.checks.language:SameLanguage",
-        "copied": "ragworth.build.checks.copied:NotCopied",
-        "answerable": "ragworth.build.checks.answerable:AnswerableWithPassages",
-        "closed-book": "ragworth.build.checks.closed_book:NeedsPassage",
-        "each-passage": "ragworth.build.checks.each_passage:NeedsEachPassage",
-        "unanswerable": "ragworth.build.checks.unanswerable:Unanswerable",
+        "language": "ragworth.build.checks.text_checks:SameLanguage",
+        "copied": "ragworth.build.checks.text_checks:NotCopied",
+        "answerable": "ragworth.build.checks.reader_checks:AnswerableWithPassages",
+        "closed-book": "ragworth.build.checks.reader_checks:NeedsPassage",
+        "each-passage": "ragworth.build.checks.reader_checks:NeedsEachPassage",
+        "unanswerable": "ragworth.build.checks.reader_checks:Unanswerable",
         "duplicate": "ragworth.build.checks.duplicate:NoDuplicate",
-        "round-trip": "ragworth.build.checks.round_trip:RoundTrip",
+        "round-trip": "ragworth.build.checks.text_checks:RoundTrip",
     },
 )
 """In the order in which a draft gets its status: the first check that it fails. ``duplicate`` comes last, since only a

@@ -1,6 +1,6 @@
 """What a check is: the whole contract, on one screen.
 
-A check is a dataclass in one file here and one line in `CHECKS`. It gives a finding on every question: a value, a
+A check is a dataclass and one line in `CHECKS`. It gives a finding on every question: a value, a
 verdict, and a reason. ``unknown`` means that nothing can be said, never that all is well.
 """
 

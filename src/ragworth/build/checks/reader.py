@@ -15,7 +15,10 @@ from ragworth import prompts
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
 from ragworth.build.question_set import Question, QuestionSet
+from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.graders.deterministic import GRADER_VALUES
+from ragworth.graders.grading import build_grader, run_grading, to_answer_book
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
@@ -38,6 +41,10 @@ SCHEMA: dict[str, Any] = {
     "status": pl.String,
     "reason": pl.String,
 }
+
+LABELS = {value: label for label, value in GRADER_VALUES.items()}
+
+Replies = Mapping[Reading, ReaderReply | NoValue]
 
 
 class ReaderResult(NamedTuple):
@@ -184,3 +191,36 @@ def _row(reading: Reading, found: ReaderReply | NoValue) -> tuple[object, ...]:
     if isinstance(found, NoValue):
         return (*key, None, None, None, found.status, found.detail)
     return (*key, found.p_abstain, found.answer, found.grade, "ok", found.why)
+
+
+def judge_undecided(
+    replies: Replies, questions: QuestionSet, judge: Job, prompts: str | Path | None
+) -> tuple[Replies, list[str]]:
+    """The replies with the judge's grades where comparing texts was undecided and accepted answers are known."""
+    accepted = {question.id for question in questions.questions if any(map(str.strip, question.answers))}
+    open_ones = [
+        (reading, reply)
+        for reading, reply in replies.items()
+        if isinstance(reply, ReaderReply) and reply.grade == "undecided" and reading.question in accepted
+    ]
+    if not open_ones:
+        return replies, []
+    table = pl.DataFrame(
+        {
+            "system": [f"reading {number}" for number in range(len(open_ones))],
+            "query": [reading.question for reading, _ in open_ones],
+            "text": [reply.answer or "" for _, reply in open_ones],
+        }
+    )
+    book = to_answer_book(table)
+    grader = build_grader("judge", judge.card, questions.collection, book, prompts, {})
+    graded = run_grading(grader, book.answers, judge)
+    values = {
+        system: value for system, value in graded.frame.select("system", "value").iter_rows() if value is not None
+    }
+    found = dict(replies)
+    for number, (reading, reply) in enumerate(open_ones):
+        label = LABELS.get(values.get(f"reading {number}", float("nan")))
+        if label is not None:
+            found[reading] = reply._replace(grade=label, why=f"graded by {judge.card.name}")
+    return found, [f"judge: {note}" for note in graded.notes]

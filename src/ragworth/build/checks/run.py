@@ -10,8 +10,7 @@ import polars as pl
 
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.contract import Check, Evidence, ReaderReply, Reading
-from ragworth.build.checks.judged_answers import judge_undecided
-from ragworth.build.checks.reader import Reader
+from ragworth.build.checks.reader import Reader, judge_undecided
 from ragworth.build.question_set import QuestionSet
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue

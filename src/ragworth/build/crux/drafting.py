@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from ragworth.build.crux.pieces import PASSAGE, cut, pieces
 from ragworth.build.crux.topics import Topic
 from ragworth.build.crux.writing import WritingItem
 from ragworth.build.drafts import KEPT, Draft
 from ragworth.tables import OK
+from ragworth.text_match.sentences import sentence_starts
 
 PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND = "passage", "subquestion", "request"
 DUPLICATE = "duplicate"
@@ -20,6 +21,16 @@ SURPLUS = "surplus"
 NO_QUESTION = "no-question"
 NOT_FROM_DOCUMENT = "not-from-document"
 _WORD = re.compile(r"\w+")
+
+
+LONGEST = 1024
+"""Words of a document that is shown to the writer as a whole."""
+
+PIECE = 512
+"""Words of the pieces that a longer document is cut into."""
+
+PASSAGE = 200
+"""Words of a passage."""
 
 
 def document_id(topic: Topic, number: int) -> str:
@@ -136,3 +147,30 @@ def _shared_words(text: str, source: str) -> float:
     known = set(_WORD.findall(source.casefold()))
     words = _WORD.findall(text.casefold())
     return sum(word in known for word in words) / len(words) if words else 0.0
+
+
+def pieces(text: str) -> list[str]:
+    """A document for the writer: as a whole, or in pieces of about 512 words if it has more than 1,024."""
+    return [text.strip()] if len(text.split()) <= LONGEST else cut(text, PIECE)
+
+
+def cut(text: str, size: int) -> list[str]:
+    """Parts of at most ``size`` words that end with a sentence. A longer sentence is cut between its words.
+
+    A last part of less than a quarter of the size joins the one before.
+    """
+    starts = sentence_starts(text)
+    sentences = [text[start:end].strip() for start, end in pairwise([*starts, len(text)])]
+    parts: list[list[str]] = []
+    for sentence in sentences:
+        words = sentence.split()
+        for at in range(0, len(words), size):
+            some = words[at : at + size]
+            if parts and len(parts[-1]) + len(some) <= size:
+                parts[-1] += some
+            else:
+                parts.append(some)
+    if len(parts) > 1 and len(parts[-1]) < size / 4:
+        last = parts.pop()
+        parts[-1] += last
+    return [" ".join(part) for part in parts]

@@ -13,8 +13,8 @@ import polars as pl
 from ragworth import formats
 from ragworth.build.card import CARD_FILE, CollectionCard, funnel_facts, model_facts, prompt_versions
 from ragworth.build.crux.chain import CruxBuild, CruxChain, draft_collection
+from ragworth.build.crux.consistency import answered_subquestions, document_relevance, graded_relevance
 from ragworth.build.crux.drafting import PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND, document_id
-from ragworth.build.crux.labels import answered_subquestions, document_relevance, graded_relevance
 from ragworth.build.crux.statistics import RatingStatistics, rating_statistics
 from ragworth.build.drafts import Drafts
 from ragworth.collection import Collection

@@ -20,7 +20,6 @@ from ragworth.build.questions.contract import QuestionSlot, QuestionWriter, Sour
 from ragworth.build.questions.model_writer import ModelWriter
 from ragworth.build.questions.plan import QuestionPlan, allocate, plan_slots
 from ragworth.build.questions.rules import RuleWriter
-from ragworth.build.questions.sources import passage_sources, repeated_passages
 from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
@@ -33,6 +32,7 @@ SURPLUS = "surplus"
 """Status of a draft that passes all checks and that the plan has no room for."""
 
 PASSAGE_WORDS = 200
+COLUMNS = ("passage", "document", "document_title", "text")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,21 @@ def prepare_corpus(documents: Documents, plan: QuestionPlan, words: int = PASSAG
     slots = plan_slots(plan, passages["passage"].to_list())
     shown = passages.select("passage", "text", "document")
     return Corpus(documents, shown, passage_sources(passages), repeated_passages(passages), slots)
+
+
+def passage_sources(passages: pl.DataFrame) -> dict[str, SourceText]:
+    """Passages by their ids. ``passages`` has the columns above; a text has the title of its document in front."""
+    return {
+        id: SourceText(id, document, title, text.removeprefix(f"{title}\n") if title else text)
+        for id, document, title, text in passages.select(COLUMNS).iter_rows()
+    }
+
+
+def repeated_passages(passages: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Passages whose text occurs again, whatever the titles of their documents, each with the others."""
+    bodies = passages.select("passage", body=pl.col("text").str.strip_prefix(pl.col("document_title") + "\n"))
+    groups = bodies.filter(pl.col("body").is_duplicated()).group_by("body", maintain_order=True).agg("passage")
+    return {id: tuple(each for each in same if each != id) for same in groups["passage"].to_list() for id in same}
 
 
 def choose_writer(jobs: BuildJobs, settings: BuildSettings) -> QuestionWriter:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from ragworth.build.questions.facts import UNIT, Fact
-from ragworth.build.questions.sentences import PRONOUN
+from ragworth.build.questions.facts import PRONOUN, UNIT, Fact
 
 OPENERS = ("Quick question: {}", "Hi! {}", "Hello, one thing I need: {}", "{} Thanks!")
 _COMMON = (

@@ -110,17 +110,20 @@ def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:
 
 
 def plan_slots(plan: QuestionPlan, passages: Sequence[str]) -> list[QuestionSlot]:
-    """The questions to write. Each type and style gets its share, and each question its own random passages."""
+    """The questions to write. Each type and style gets its share; each question starts at another passage, as long as
+    there are some, and goes on with random ones."""
     strata = {(kind, style): plan.types[kind] * plan.styles[style] for kind, style in product(plan.types, plan.styles)}
-    counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()})
+    counts = allocate(plan.draft_count, {"\t".join(key): share for key, share in strata.items()}) if passages else {}
     draw = random.Random(f"{plan.seed} candidates")
-    number = min(len(passages), CANDIDATES)
+    starts = draw.sample(passages, len(passages))
     slots: list[QuestionSlot] = []
     for key, count in counts.items():
         kind, style = key.split("\t")
         for _ in range(count):
-            id = f"q{len(slots) + 1:05}"
-            slots.append(QuestionSlot(id, kind, style, draw.sample(passages, number), f"{plan.seed} {id}"))
+            id, start = f"q{len(slots) + 1:05}", starts[len(slots) % len(starts)]
+            others = draw.sample(passages, min(len(passages), CANDIDATES))
+            candidates = tuple(dict.fromkeys((start, *others)))
+            slots.append(QuestionSlot(id, kind, style, candidates, f"{plan.seed} {id}"))
     return slots
 
 
