@@ -483,10 +483,35 @@ def test_kinds_prompts_and_contexts_that_are_not_there(tmp_path: Path) -> None:
     assert model.calls == 0
 
 
-def test_an_endpoint_that_tells_no_entropies_is_refused() -> None:
+# What an endpoint does not tell
+
+
+def bounded(low: float, high: float) -> Trace:
+    return Trace(("x",), (-1.0,), None, ((low, high),))
+
+
+def test_entropies_that_are_only_bounded_are_refused_or_said_to_be_bounds() -> None:
     few = ["generate", "logprobs"]
+
+    class Narrow(Scripted):
+        def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+            made = super().generate(requests)
+            return [
+                one._replace(outputs=(Output("x", "stop", bounded(0.25, 2.0)),)) if isinstance(one, Generated) else one
+                for one in made
+            ]
+
     with pytest.raises(ModelError):
-        annotate("confidence", RUN, WORLD, Scripted(fine, abilities=few), measures="Entropy", relative=False)
+        annotate("confidence", RUN, WORLD, Narrow(fine, abilities=few), measures="Entropy", relative=False)
+    with pytest.raises(InputError, match="key tokens cannot be found from bounds"):
+        annotate("confidence", RUN, WORLD, Narrow(fine, abilities=[*few, "score"]), approximate=True)
+    found = annotate(
+        "confidence", RUN, WORLD, Narrow(fine, abilities=few), measures="PPL,Entropy", relative=False, approximate=True
+    )
+    # The least possible entropy is the greatest possible confidence; the other bound stands beside it.
+    assert column(found, "value", "aspect") == pytest.approx({"PPL": -math.e, "Entropy": -0.25})
+    assert found.frame["high"][0] == -2.0
+    assert "least possible entropy" in found.frame["source"][0]
 
 
 def test_every_value_says_where_it_comes_from() -> None:

@@ -74,6 +74,7 @@ def test_probabilities_that_can_be(labels: tuple[str, ...], values: tuple[float,
         Trace(("a",), (-math.inf,)),
         Trace(("a",), (0.5,)),
         Trace(("a",), (-1.0,), (math.inf,)),
+        Trace(("a",), (-1.0,), None, ((0.0, math.inf),)),
     ],
 )
 def test_traces_that_none_can_be(trace: Trace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -150,10 +151,11 @@ def test_bounds_are_left_out_where_a_probability_is_exact() -> None:
     assert json.loads(response_to_json(known))[2:] == [[0.5], [0.25], [0.5]]
 
 
-def test_traces_with_and_without_entropies() -> None:
+def test_traces_with_and_without_entropies_and_bounds() -> None:
     for trace in (
         Trace(("a",), (-1.0,)),
         Trace(("a",), (-1.0,), (0.5,)),
+        Trace(("a",), (-1.0,), None, ((0.1, math.inf),)),
         Trace((), (), (), ()),
     ):
         scored = Scored(trace, USAGE)
@@ -194,7 +196,7 @@ def test_a_score_without_tokens_is_written_as_ever() -> None:
 
 @pytest.mark.parametrize("ids", [None, (), (5, 70_000)], ids=str)
 def test_tokens_of_traces_come_back(ids: tuple[int, ...] | None) -> None:
-    trace = Trace(("a", "b")[: len(ids or ())], (-1.0,) * len(ids or ()), None, ids)
+    trace = Trace(("a", "b")[: len(ids or ())], (-1.0,) * len(ids or ()), None, None, ids)
     scored = Scored(trace, USAGE)
     assert response_from_json("score", response_to_json(scored)) == scored
     made = Generated((Output("ab", "stop", trace),), USAGE)

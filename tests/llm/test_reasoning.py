@@ -56,7 +56,7 @@ def test_tokens_are_those_of_the_answer() -> None:
     tokens = ("<think>", "hm", "</", "think>", "\n\n", "36", " months")
     logprobs = (-0.1, -0.2, -0.3, -0.4, -0.5, -0.6, -0.7)
     found = drop_reasoning(Output("".join(tokens), "stop", Trace(tokens, logprobs, ids=tuple(range(7)))))
-    assert found == Output("36 months", "stop", Trace(("36", " months"), (-0.6, -0.7), None, (5, 6)))
+    assert found == Output("36 months", "stop", Trace(("36", " months"), (-0.6, -0.7), None, None, (5, 6)))
     odd = Trace(("<think>hm", "</think>36", " months"), (-0.1, -0.2, -0.3))
     assert isinstance(drop_reasoning(Output("".join(odd.tokens), "stop", odd)), Failure)
 

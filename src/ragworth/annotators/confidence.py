@@ -35,6 +35,9 @@ class ConfidenceAnnotator(Annotator):
     relative: bool = option(True, "subtract the confidence of the answer without a context")
     measures: str = option(",".join(MEASURES), "which of the four, with commas between them")
     each: bool = option(False, "judge every passage as a context of its own")
+    approximate: bool = option(
+        False, "with endpoints that return only the likeliest tokens, use the lowest possible entropy"
+    )
     length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
 
@@ -56,6 +59,7 @@ class ConfidenceAnnotator(Annotator):
         "tokens": pl.Int64,
         "prompt_tokens": pl.Int64,
         "answer_alone": pl.String,
+        "high": pl.Float64,
         "cut": pl.Int64,
     }
 
@@ -63,8 +67,15 @@ class ConfidenceAnnotator(Annotator):
         strange = [name for name in self.value_names if name not in MEASURES]
         if strange or not self.value_names or len(set(self.value_names)) < len(self.value_names):
             raise InputError(f"measures is {self.measures!r}", expected=f"some of {', '.join(MEASURES)}, each once")
-        needs = ["generate", "entropies" if self._entropy else "logprobs"]
+        needs = ["generate", "logprobs" if self.approximate or not self._entropy else "entropies"]
         needs += ["score"] if self._key else []
+        if self._entropy and self.approximate and "entropies" not in self.card.abilities and self.card.abilities:
+            if "KeyEntropy" in self.value_names:
+                raise InputError(
+                    "key tokens cannot be found from bounds of entropies", expected="measures=PPL,KeyPPL,Entropy"
+                )
+            if self.relative:
+                raise InputError("a difference of bounds is no bound", expected="relative=False (--no-relative)")
         require_abilities(self.card, tuple(needs), "confidence")
 
     @property
@@ -131,7 +142,9 @@ class ConfidenceAnnotator(Annotator):
         detail |= self._token_detail(tokens, trace)
         if isinstance(base, tuple):
             detail["answer_alone"] = base[0]
-        return AspectValues(values, detail)
+        return AspectValues(
+            values, detail, "least possible entropy" if trace.entropies is None and self._entropy else ""
+        )
 
     def _base(self, outcome: Response | Failure) -> tuple[str, dict[str, float | NoValue]] | NoValue:
         """What the model answers without a context, and its confidence in that; or why there is none."""
@@ -147,10 +160,13 @@ class ConfidenceAnnotator(Annotator):
 
     def _tokens(self, trace: Trace, alone: Trace | None) -> TokenStatistics:
         """What is known of each token; without a second trace, key tokens go by the first alone."""
+        entropies: Sequence[float] | None = trace.entropies
+        if entropies is None and trace.bounds is not None and self.approximate:
+            entropies = [low for low, _ in trace.bounds]
         surprisals = [-value for value in trace.logprobs]
         if alone is None:
-            return TokenStatistics(surprisals, trace.entropies)
-        return TokenStatistics(surprisals, trace.entropies, [-value for value in alone.logprobs], alone.entropies)
+            return TokenStatistics(surprisals, entropies)
+        return TokenStatistics(surprisals, entropies, [-value for value in alone.logprobs], alone.entropies)
 
     def _token_detail(self, tokens: TokenStatistics, trace: Trace) -> dict[str, Any]:
         detail: dict[str, Any] = {"answer_tokens": list(trace.tokens), "surprisals": list(tokens.surprisals)}
@@ -158,6 +174,9 @@ class ConfidenceAnnotator(Annotator):
         if trace.entropies is not None:
             detail["entropies"] = list(trace.entropies)
             detail["entropies_alone"] = list(tokens.entropies_alone) if tokens.entropies_alone is not None else None
+        elif trace.bounds is not None and self._entropy:
+            most = [high for _, high in trace.bounds]
+            detail["high"] = -sum(most) / len(most) if max(most) < float("inf") else None
         quantities = tokens.pair("Entropy" if trace.entropies is not None else "PPL")
         if quantities is not None and quantities[1] is not None:  # without the second reading, none is known to be key
             chosen = set(token_confidence.key_tokens(*quantities, self.a, self.top))

@@ -11,8 +11,8 @@ from ragworth.errors import StoreError
 APPLICATION_ID = 0x72677774
 """Marks a SQLite file as ours."""
 
-SCHEMA_VERSION = 3
-"""Stores of another version are refused. Raise it with every change of `SCHEMA` or of how responses are written."""
+SCHEMA_VERSION = 2
+"""Stores of another version are refused. Raise it with every change of `SCHEMA`."""
 
 SCHEMA = """
     CREATE TABLE models (

@@ -135,11 +135,12 @@ def response_from_json(kind: str, text: str) -> Response:
 
 
 def _trace(found: list[Any]) -> Trace:
-    tokens, logprobs, entropies, ids = found
+    tokens, logprobs, entropies, bounds, ids = found
     return Trace(
         tuple(tokens),
         tuple(logprobs),
         None if entropies is None else tuple(entropies),
+        None if bounds is None else tuple((low, high) for low, high in bounds),
         None if ids is None else tuple(ids),
     )
 

@@ -84,16 +84,17 @@ def _find_text_problem(request: Generate | None, generated: Generated) -> str:
 
 
 def _find_trace_problem(trace: Trace) -> str:
-    tokens, logprobs, entropies, ids = trace
-    numbers = (logprobs, entropies or (), ids or ())
+    tokens, logprobs, entropies, bounds, ids = trace
+    numbers = (logprobs, entropies or (), *(bounds or ()), ids or ())
     if not all(isinstance(token, str) for token in tokens) or any(bool in map(type, part) for part in numbers):
         return TYPE_PROBLEM
-    columns: Iterable[Sized | None] = (logprobs, entropies, ids)
+    columns: Iterable[Sized | None] = (logprobs, entropies, bounds, ids)
     if any(column is not None and len(column) != len(tokens) for column in columns):
         return LENGTH_PROBLEM
     possible = (
         all(-inf < value <= 0.01 for value in logprobs)
         and all(map(isfinite, entropies or ()))
+        and all(isfinite(value) for pair in bounds or () for value in pair)
         and all(number >= 0 for number in ids or ())
     )
     return "" if possible else NUMBER_PROBLEM

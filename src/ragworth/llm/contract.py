@@ -151,6 +151,8 @@ class Trace(NamedTuple):
     tokens: tuple[str, ...]
     logprobs: tuple[float, ...]
     entropies: tuple[float, ...] | None = None
+    bounds: tuple[tuple[float, float], ...] | None = None
+    """Lower and upper bounds of the entropies, if only some log-probabilities are known."""
     ids: tuple[int, ...] | None = None
     """The tokens' ids in the model's vocabulary, if known."""
 

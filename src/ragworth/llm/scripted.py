@@ -140,7 +140,7 @@ class Scripted:
         """The tokens of a trace as a text, with as much detail as requested."""
         trace = None if request.detail == "text" else reply
         if trace is not None and request.detail == "logprobs":
-            trace = trace._replace(entropies=None)
+            trace = trace._replace(entropies=None, bounds=None)
         output = Output("".join(reply.tokens), "stop", trace)
         return Generated((output,) * request.n, self._usage(request.prompt, len(reply.tokens) * request.n))
 

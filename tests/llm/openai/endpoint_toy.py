@@ -76,6 +76,11 @@ def logprobs(ids: Sequence[int]) -> tuple[float, ...]:
     return _logprobs(tuple(ids))
 
 
+def entropy(ids: Sequence[int]) -> float:
+    """The true entropy of what comes next, in nats."""
+    return -math.fsum(math.exp(value) * value for value in logprobs(ids))
+
+
 def likeliest(ids: Sequence[int], most: int) -> list[int]:
     values = logprobs(ids)
     return sorted(range(len(values)), key=lambda one: -values[one])[:most]

@@ -85,7 +85,7 @@ def test_tokens_are_counted_as_the_server_does_and_bos_is_there_once(model: Open
     assert model.count(TEXT) == 5
 
 
-def test_log_probabilities_are_those_of_the_whole_distribution(model: OpenAIModel, url: str) -> None:
+def test_log_probabilities_and_bounds_are_those_of_the_whole_distribution(model: OpenAIModel, url: str) -> None:
     found = model.generate([Generate(TEXT, max_tokens=2, detail="logprobs")])[0]
     assert isinstance(found, Generated)
     trace = found.outputs[0].trace
@@ -94,6 +94,9 @@ def test_log_probabilities_are_those_of_the_whole_distribution(model: OpenAIMode
     whole = distribution(url, ids_of(url, "The capital of France is"))
     assert math.fsum(map(math.exp, whole.values())) == pytest.approx(1, abs=1e-3)
     assert trace.logprobs[0] == pytest.approx(max(whole.values()), abs=0.01)
+    entropy = -math.fsum(math.exp(value) * value for value in whole.values())
+    assert trace.bounds is not None
+    assert trace.bounds[0][0] - 0.01 <= entropy <= trace.bounds[0][1] + 0.01
 
 
 def test_scores_are_those_of_the_whole_distribution(model: OpenAIModel, url: str) -> None:

@@ -77,7 +77,7 @@ def truth(ids: list[int], text: str) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", ["openai", "vllm", "llamacpp"])
-def test_greedy_texts_with_log_probabilities(opened: Opened, kind: str) -> None:
+def test_greedy_texts_with_log_probabilities_and_bounds(opened: Opened, kind: str) -> None:
     model, server = opened(kind=kind)
     found = generated(model.generate([Generate(CHAT, max_tokens=3, detail="logprobs")])[0])
     ids = toy.generate(CHAT_IDS, 3).ids
@@ -85,6 +85,9 @@ def test_greedy_texts_with_log_probabilities(opened: Opened, kind: str) -> None:
     assert output.text == toy.decode(ids)
     assert output.trace is not None
     assert output.trace.logprobs == pytest.approx(truth(CHAT_IDS, output.text))
+    assert output.trace.bounds is not None
+    for i, (low, high) in enumerate(output.trace.bounds):
+        assert low <= toy.entropy([*CHAT_IDS, *ids[:i]]) <= high
     assert output.trace.entropies is None
     assert found.usage[:2] == (len(CHAT_IDS), 3)
     assert 0 < found.usage.seconds < 5

@@ -66,9 +66,9 @@ def test_who_can_read_along() -> None:
 def test_all_that_is_wrong_with_options_is_said_at_once() -> None:
     given: dict[str, Any] = {"concurency": 3, "deadline": 0, "retries": -1, "api": "both", "concurrency": True}
     with pytest.raises(ModelError) as caught:
-        check_options(given | {"reasoning_tokens": 2.5, "context_length": "many", "key_variable": ""})
+        check_options(given | {"vocabulary": 2.5, "context_length": "many", "key_variable": ""})
     message = str(caught.value)
-    for name in (*given, "reasoning_tokens", "context_length", "key_variable"):
+    for name in (*given, "vocabulary", "context_length", "key_variable"):
         assert f"  {name} is " in message
     assert "concurency is unknown" in message
     assert "expected: some of concurrency, deadline" in message

@@ -217,9 +217,9 @@ def test_the_list_of_models() -> None:
     vllm = {"data": [{"id": "a"}, {"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}
     found = read_model_list(vllm, "m")
     assert (found.names, found.context_length, found.is_vllm) == (("a", "m"), 4096, True)
-    meta = {"n_ctx_train": 8192, "n_ctx": 512, "ftype": "Q4_1"}
+    meta = {"n_vocab": 9, "n_ctx_train": 8192, "n_ctx": 512, "ftype": "Q4_1"}
     found = read_model_list({"data": [{"id": "x.gguf", "owned_by": "llamacpp", "meta": meta}]}, "m")
-    assert (found.owner, found.context_length, found.quantisation) == ("llamacpp", 512, "Q4_1")
+    assert (found.owner, found.context_length, found.vocabulary, found.quantisation) == ("llamacpp", 512, 9, "Q4_1")
     assert read_model_list({"data": [{"id": "a"}, {"id": "b"}]}, "m").owner == "", "another model's facts are not ours"
 
 

@@ -84,7 +84,7 @@ def facts(traits: Traits) -> EndpointFacts:
 
 async def probed(channel: EndpointChannel) -> EndpointFacts:
     line = channel.line("http://toy/v1", probing=True)
-    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None)
+    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None, None)
 
 
 @st.composite
@@ -173,4 +173,5 @@ def test_an_endpoint_that_lies_about_itself(traits: Traits, change: Callable[[An
     except (EndpointError, ModelError):
         return
     assert found.abilities
+    assert 0 < found.vocabulary <= 10**9
     assert 0 < (found.context_length or 1) <= 10**9

@@ -160,7 +160,9 @@ class Engine:
             def result(request: Score, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Scored:
                 ids = tuple(wanted[0] for wanted in rows.rows[0].wanted)
                 texts = tuple(tokenizer.decode([token]) for token in ids)
-                trace = Trace(texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies) or None, ids)
+                trace = Trace(
+                    texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies) or None, None, ids
+                )
                 return Scored(trace, rows.fitted.usage(len(texts), seconds))
 
             return self._answer_rows(requests, made, result)
@@ -325,7 +327,7 @@ def _build_generated(
         if request.detail != "text":
             texts = tuple(tokenizer.decode([token]) for token in sample.ids)
             entropies = tuple(sample.entropies) if request.detail == "entropies" else None
-            trace = Trace(texts, tuple(sample.logprobs), entropies, tuple(sample.ids))
+            trace = Trace(texts, tuple(sample.logprobs), entropies, None, tuple(sample.ids))
         output = drop_reasoning(Output(sample.text, sample.finish, trace))
         if isinstance(output, Failure):
             return output

@@ -1,12 +1,21 @@
-"""Bounds on probabilities of labels if only the likeliest tokens of a distribution are visible."""
+"""Bounds on probabilities and entropies if only the likeliest tokens of a distribution are visible."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ragworth.llm.openai.protocol import TokenLogprob
+from ragworth.llm.contract import Trace
+from ragworth.llm.openai.protocol import GeneratedToken, TokenLogprob
+
+DEFAULT_VOCABULARY = 300_000
+"""Assumed size of an unknown vocabulary: more than any model in use has, so that bounds hold."""
+
+
+class EntropyBounds(NamedTuple):
+    low: float
+    high: float
 
 
 class LabelShares(NamedTuple):
@@ -15,6 +24,46 @@ class LabelShares(NamedTuple):
     probabilities: tuple[float, ...]
     low: tuple[float, ...]
     high: tuple[float, ...]
+
+
+def entropy_bounds(top: Sequence[float], vocabulary: int, others: Iterable[float] = ()) -> EntropyBounds:
+    """Bounds of the entropy, in nats, of a distribution whose likeliest tokens are visible.
+
+    ``top`` are the log-probabilities of the likeliest tokens, ``others`` those of other known tokens, which are less
+    likely. The hidden probabilities sum to m, and no hidden token is likelier than the least likely of ``top``, c.
+    Entropy is lowest if m is packed into as few tokens as possible (m / c of them with probability c, and one with the
+    rest), and highest if it is spread evenly over all hidden tokens.
+    """
+    seen = [math.exp(value) for value in (*top, *others)]
+    visible = sum(_entropy_term(p) for p in seen)
+    hidden = max(0.0, 1.0 - math.fsum(seen))
+    most = math.exp(min(top))
+    if hidden <= 0.0 or most < 1e-300:  # dividing by less would overflow
+        return EntropyBounds(visible, visible)
+    full = math.floor(hidden / most)
+    low = visible + full * _entropy_term(most) + _entropy_term(max(0.0, hidden - full * most))
+    unseen = max(vocabulary - len(seen), math.ceil(hidden / most), 1)
+    return EntropyBounds(low, max(low, visible + unseen * _entropy_term(hidden / unseen)))
+
+
+def _entropy_term(p: float) -> float:
+    return -p * math.log(p) if p > 0 else 0.0
+
+
+def build_trace(steps: Sequence[GeneratedToken], vocabulary: int) -> Trace:
+    """The tokens of an output with their log-probabilities, and entropy bounds if the likeliest ones are shown."""
+    bounds = None
+    if all(step.top for step in steps):
+        bounds = tuple(
+            entropy_bounds([one.logprob for one in step.top], vocabulary, _own_if_hidden(step)) for step in steps
+        )
+    return Trace(tuple(s.token.text for s in steps), tuple(s.token.logprob for s in steps), None, bounds)
+
+
+def _own_if_hidden(step: GeneratedToken) -> list[float]:
+    """The log-probability of the token itself, if it isn't among the likeliest."""
+    among = any((step.token.id, step.token.text) == (other.id, other.text) for other in step.top)
+    return [] if among or step.token.logprob > min(one.logprob for one in step.top) else [step.token.logprob]
 
 
 def exact_shares(values: Sequence[float]) -> LabelShares:

@@ -73,6 +73,7 @@ class OpenAIModel:
     def partial(self) -> Card:
         """The card as far as known without calling the endpoint."""
         made = [f"api={self.options.api}"] if self.options.api != "auto" else []
+        made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
         made += [f"reasoning_tokens={self.reasoning_tokens}"] if self.reasoning_tokens else []
         extra = self.options.extra_fields
         made += [f"extra_body={json.dumps(extra, sort_keys=True)}"] if extra else []
@@ -184,7 +185,7 @@ class OpenAIModel:
         extra = self.options.extra_fields
         probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask, self._refused, extra)
         try:
-            return channel.run(probe.facts(self.options.context_length))
+            return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
         except EndpointError as trouble:
             failure = trouble.failure
         except ModelError as error:

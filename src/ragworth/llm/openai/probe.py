@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ragworth.errors import ModelError, format_count, format_list, quote_short
 from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
+from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
 from ragworth.llm.openai.errors import EndpointError, one_line
 from ragworth.llm.openai.exact_scores import LlamaCppServer, SendRequest, TokenServer, VllmServer
 from ragworth.llm.openai.extra_body import template_fields
@@ -63,6 +64,7 @@ class ModelListing(NamedTuple):
     names: tuple[str, ...] = ()
     owner: str = ""
     context_length: int | None = None
+    vocabulary: int | None = None
     quantisation: str = ""
     is_vllm: bool = False
 
@@ -80,6 +82,7 @@ class EndpointFacts:
     scores: bool = False
     """Whether ``tokens`` also returns exact log-probabilities."""
     context_length: int | None = None
+    vocabulary: int = DEFAULT_VOCABULARY
     quantisation: str = ""
     template: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -110,10 +113,10 @@ class EndpointProbe:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of requests."""
 
-    async def facts(self, context_length: int | None) -> EndpointFacts:
+    async def facts(self, context_length: int | None, vocabulary: int | None) -> EndpointFacts:
         found = await self._read_models()
         tokens: TokenServer | None = VllmServer(self.model, template_fields(self.extra)) if found.is_vllm else None
-        facts = EndpointFacts(RequestFormat(True))
+        facts = EndpointFacts(RequestFormat(True), vocabulary=vocabulary or found.vocabulary or DEFAULT_VOCABULARY)
         told = found.context_length
         if found.owner == "llamacpp":
             tokens = LlamaCppServer(template=template_fields(self.extra))
@@ -127,7 +130,7 @@ class EndpointProbe:
             facts = replace(facts, schema=await self._probe_schema(facts.manner))
         if tokens is not None:
             facts = await self._probe_tokens(facts, tokens)
-        notes, warnings = tuple(_describe_facts(facts, found)), _listing_warnings(self.model, found)
+        notes, warnings = tuple(_describe_facts(facts, found, vocabulary)), _listing_warnings(self.model, found)
         return replace(facts, notes=notes, warnings=warnings)
 
     async def _read_models(self) -> ModelListing:
@@ -253,6 +256,7 @@ def read_model_list(value: Any, model: str) -> ModelListing:
         names,
         owner,
         next((one for one in map(_token_count, told) if one), None),
+        _token_count(meta.get("n_vocab")),
         one_line(meta["ftype"], 80) if isinstance(meta.get("ftype"), str) else "",
         owner == "vllm" or _token_count(own.get("max_model_len")) is not None,
     )
@@ -298,7 +302,7 @@ def _listing_warnings(model: str, found: ModelListing) -> tuple[str, ...]:
     return (f"doesn't list the model {quote_short(model)} ({names}), so another one may be answering",)
 
 
-def _describe_facts(facts: EndpointFacts, found: ModelListing) -> list[str]:
+def _describe_facts(facts: EndpointFacts, found: ModelListing, vocabulary: int | None) -> list[str]:
     """Describe the capabilities in notes."""
     top, notes = facts.manner.top, []
     notes.append("chats" if facts.manner.chat else "completes plain texts; chats are sent as paragraphs")
@@ -314,6 +318,8 @@ def _describe_facts(facts: EndpointFacts, found: ModelListing) -> list[str]:
         notes.append("doesn't count tokens: a prompt that is too long is noticed only when sent")
     if facts.context_length is None:
         notes.append("doesn't report its context length; the option context_length sets it")
+    if top and vocabulary is None and found.vocabulary is None:
+        notes.append(f"doesn't report the size of its vocabulary; entropy bounds assume {DEFAULT_VOCABULARY:,}")
     if found.owner == "library":
         notes.append("looks like Ollama, which silently truncates prompts that are too long: set its num_ctx")
     return notes

@@ -28,7 +28,7 @@ from ragworth.llm.contract import (
     cut_at_length,
     cut_at_stop,
 )
-from ragworth.llm.openai.bounds import LabelShares, exact_shares, share_of_token, shares_by_text
+from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
 from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, split_tokens
 from ragworth.llm.openai.probe import EndpointFacts
@@ -114,7 +114,7 @@ class EndpointRequest:
         """Whether the request goes to the chat interface; raises if the endpoint can't do it."""
         chat = self.facts.manner.chat and not is_text(request.prompt)
         if request.detail == "entropies":
-            raise unsupported("no-logprobs", "an endpoint shows only some of the probabilities, and no entropies")
+            raise unsupported("no-logprobs", "an endpoint shows only some of the probabilities: entropies have bounds")
         if request.detail == "logprobs" and "logprobs" not in self.facts.abilities:
             raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
         if request.schema and not (self.facts.schema and chat):
@@ -168,8 +168,8 @@ class EndpointRequest:
 
     def _traced(self, steps: Sequence[GeneratedToken]) -> Trace:
         """Tokens and log-probabilities. Tokens may spell out the key together, though none contains it alone."""
-        tokens = self.line.channel.redact_tokens([step.token.text for step in steps])
-        return Trace(tokens, tuple(step.token.logprob for step in steps))
+        found = build_trace(steps, self.facts.vocabulary)
+        return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
     async def score(self, request: Score) -> Scored:
         prompt = self._adapt_prompt(request.prompt)

@@ -101,6 +101,8 @@ class EndpointOptions:
     """Seconds for one request, including retries."""
     retries: Count = 6
     context_length: Positive | None = None
+    vocabulary: Annotated[int, Field(strict=True, ge=2)] | None = None
+    """Size of the vocabulary, for entropy bounds."""
     api: Literal["auto", "chat", "completions"] = "auto"
     on_long: Literal["error", "cut"] = "error"
     key_variable: Annotated[str, Field(min_length=1)] | None = None
