@@ -140,29 +140,27 @@ def test_contexts_are_what_they_are_called(tmp_path: Path, opened: Opened) -> No
 
 
 @pytest.mark.slow
-def test_an_evaluation_with_and_without_context_is_enough(tmp_path: Path, opened: Opened) -> None:
+def test_an_evaluation_with_utility_is_enough(tmp_path: Path, opened: Opened) -> None:
     opened.reader = Speaker()
-    place = collection(tmp_path / "w", queries=12, toml="text = true\n")
+    place = collection(tmp_path / "w", queries=12, toml=UTILITY)
     text = (place / "ragworth.toml").read_text(encoding="utf-8")
     (place / "ragworth.toml").write_text(text.replace("length = 16", "length = 16\nwithout = true"), encoding="utf-8")
-    asked = (place / "queries.jsonl").read_text(encoding="utf-8")
-    (place / "queries.jsonl").write_text(asked.replace('["right', '["says right'), encoding="utf-8")
     ragworth.evaluate(place)
     calls = opened.calls
-    found = ragworth.study("propagation", place / "results", keep=False, outcome="f1")
+    found = ragworth.study("propagation", place / "results", keep=False)
     results = ragworth.Results.read(place / "results")
     assert results.outcomes is not None and opened.calls == calls
-    frame = results.outcomes.frame.filter(pl.col("aspect") == "f1")
-    values = {(s, q): v for s, q, v in frame.select("system", "query", "value").iter_rows()}
-    gains = [
-        (values["first", query] - values["(none)", query]) / values["(none)", query]
-        for query in (f"q{n:03d}" for n in range(12))
-    ]
+    known = results.outcomes.frame.filter((pl.col("aspect") == "utility") & (pl.col("system") == "first"))
     row = table(found)[5, "first"]
-    assert row["utility"] == pytest.approx(sum(gains) / 12) and row["queries"] == 12 and row["p_oracle"] is None
-    assert row["P without"] == pytest.approx(sum(values["(none)", f"q{n:03d}"] for n in range(12)) / 12)
-    with pytest.raises(InputError, match="no outcome 'g'"):
-        ragworth.study("propagation", place / "results", outcome="g")
+    assert row["utility"] == pytest.approx(known["value"].mean()) and row["queries"] == 12 and row["p_oracle"] is None
+    assert row["P without"] == pytest.approx(1 / 3)
+
+
+def test_an_evaluation_without_utility_is_refused(tmp_path: Path, opened: Opened) -> None:
+    place = collection(tmp_path / "w", queries=4, toml="text = true\n")
+    ragworth.evaluate(place)
+    with pytest.raises(InputError, match="no outcomes 'utility'"):
+        ragworth.study("propagation", place / "results")
 
 
 def test_left_out_queries_and_answers_without_worth_are_counted(tmp_path: Path, opened: Opened) -> None:

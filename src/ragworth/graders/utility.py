@@ -22,7 +22,6 @@ from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import correct_by_holm, ratio_of_means
-from ragworth.tables import OK
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BestSimilarity, OverlapSimilarity, Similarity
@@ -191,20 +190,3 @@ def gain_words(gain: Estimate, alpha: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}".replace("-", "−")
-
-
-def relative_gains(outcomes: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Outcomes of one aspect as utilities: relative gains over those without a context, p_without."""
-    bare = outcomes.filter(pl.col("system") == NO_CONTEXT_SYSTEM)
-    if not bare["value"].count():
-        found = f"{name}: there is no outcome {outcomes['aspect'][0]!r} without a context"
-        expected = f"outcomes {UtilityGrader.kind!r}, or outcomes of answers without a context"
-        remedy = "have answers written without one (without = true under [answers]) and graded by utility"
-        raise InputError(found, expected=expected, remedy=remedy)
-    frame = outcomes.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
-    frame = frame.join(bare.select("query", p_without="value"), on="query", how="left").with_columns(p="value")
-    base = pl.col("p_without")
-    lost = pl.when(base.is_null()).then(pl.lit(NO_ZERO_SHOT)).when(base <= 0).then(pl.lit(ZERO_SHOT_WORTHLESS))
-    status = pl.when(pl.col("status") == OK).then(lost.otherwise(pl.lit(OK))).otherwise("status")
-    gain = pl.when(status == OK).then((pl.col("value") - base) / base)
-    return frame.with_columns(gain.alias("value"), status.alias("status"), aspect=pl.lit(UtilityGrader.kind))

@@ -19,7 +19,7 @@ import polars as pl
 from ragworth.config import TaskConfig, Workspace
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.utility import gain_over_none, relative_gains
+from ragworth.graders.utility import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction
@@ -29,7 +29,7 @@ from ragworth.report.study.table_charts import curves_or_dots
 from ragworth.report.wording import FEWEST_QUERIES, MEASURE_NAMES, count_queries, signed, with_interval
 from ragworth.retrieval.candidates import Unusable
 from ragworth.retrieval.context_lists import lists_by_system
-from ragworth.score_rows import ScoreRows, aspect_of, rows_of
+from ragworth.score_rows import ScoreRows, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
@@ -82,7 +82,6 @@ class Propagation(Study):
     oracle: bool = option(True, "include contexts of relevant passages only")
     adversary: bool = option(True, "include contexts of passages that aren't relevant")
     retriever: str | None = option(None, "system that the adversary's unlabelled passages are from")
-    outcome: str | None = option(None, "of an evaluation: which outcome to go by, with and without a context")
 
     kind: ClassVar[str] = "propagation"
     title: ClassVar[str] = "whether the relevance of a context carries over to the answer"
@@ -165,7 +164,7 @@ class Propagation(Study):
         return bench.case(drawn.contexts, pl.DataFrame(design, schema=DESIGN, orient="row"), left_out=drawn.left)
 
     def take(self, case: Case) -> Case:
-        return super().take(case) if case.is_designed else evaluation_case(case, self.outcome)
+        return super().take(case) if case.is_designed else evaluation_case(case)
 
     def tables(self) -> Mapping[str, TableText]:
         of, p = "P", "p corrected by Holm among the contexts of one size"
@@ -408,18 +407,17 @@ class SizedContexts:
         return rows.with_columns(group).filter(pl.col("x").is_not_nan()).drop_nulls("group")
 
 
-def evaluation_case(case: Case, wanted: str | None) -> Case:
-    """An evaluation's systems as contexts of one size, with their utility: as it is, or against no context."""
-    results, said = case.results, dict(case.results.said)
-    graded = wanted is None and case.results.outcomes_of(UTILITY).height > 0
-    frame = case.results.outcomes_of(UTILITY if graded else aspect_of(results.outcomes, wanted, case.name))
-    if not graded:
-        said[UTILITY] = frame = relative_gains(frame, case.name)
-    frame = frame.filter(pl.col("system") != NO_CONTEXT_SYSTEM)
+def evaluation_case(case: Case) -> Case:
+    """An evaluation's systems as contexts of one size, with their utility."""
+    results = case.results
+    frame = results.outcomes_of(UTILITY).filter(pl.col("system") != NO_CONTEXT_SYSTEM)
+    if not frame.height:
+        remedy = "have answers written without a context (without = true under [answers]) and graded by utility"
+        raise InputError(f"{case.name}: there are no outcomes {UTILITY!r}", remedy=remedy)
     size = results.manifest.get("settings", {}).get("k") or max(results.contexts.frame["rank"].to_list(), default=1)
     design = [
         (system, ORACLE, ORACLE, system, size) if system == ORACLE_SYSTEM else (system, system, SYSTEM, system, size)
         for system in frame["system"].unique(maintain_order=True)
     ]
-    made = case.with_tables(outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))), said=said)
+    made = case.with_tables(outcomes=Outcomes.trusted(frame.select(list(Outcomes.schema))))
     return replace(made, design=pl.DataFrame(design, schema=DESIGN, orient="row"))
