@@ -41,15 +41,14 @@ class PooledContexts:
     ----------
     level: lowest label that counts as relevant.
     names: what to call each system; those of the same name are one.
-    digits: decimals that K/N_p is rounded to.
     most: how many of its passages a context shows; None for all.
     """
 
     def __init__(
-        self, results: Results, rows: ScoreRows, level: float, names: Mapping[str, str], digits: int, most: int | None
+        self, results: Results, rows: ScoreRows, level: float, names: Mapping[str, str], most: int | None
     ) -> None:
         assert results.judgments is not None
-        self.contexts, self.digits = results.contexts.frame, digits
+        self.contexts = results.contexts.frame
         self.labels = results.judgments.of("relevance").filter(pl.col("value") >= level)
         relevant = dict(self.labels.group_by("query").len().iter_rows())
         self.rows = rows.only(np.array([query in relevant for query in rows.queries], dtype=bool))
@@ -57,7 +56,7 @@ class PooledContexts:
         shown = zip(self._counts(most)[0], self.rows.queries, strict=True)
         ratios = [Fraction(int(k), relevant[query]) for k, query in shown]
         self.wide = np.array([ratio >= 1 for ratio in ratios], dtype=bool)
-        self.ratio = np.array([float(round(ratio, digits)) for ratio in ratios])
+        self.ratio = np.array([float(round(ratio, 1)) for ratio in ratios])
         self.retriever = np.array([names[system] for system in self.rows.systems], dtype=object)
         self.retrievers = list(dict.fromkeys(self.retriever))
 
@@ -78,7 +77,7 @@ class PooledContexts:
         groups = [(str(name), np.asarray(self.retriever == name)) for name in self.retrievers]
         groups = [(ALL, every), *groups] if len(groups) > 1 else groups
         places = list(zip(PARTS, (~self.wide, self.wide, every), strict=True))
-        ratios = [(f"{ratio:.{self.digits}f}", self.ratio == ratio) for ratio in np.unique(self.ratio)]
+        ratios = [(f"{ratio:.1f}", self.ratio == ratio) for ratio in np.unique(self.ratio)]
 
         def split(some: list[tuple[str, Bools]]) -> list[Segment]:
             found = [Segment(name, place, mine & where) for name, mine in groups for place, where in some]

@@ -23,7 +23,7 @@ from ragworth.errors import InputError, format_count, format_list
 from ragworth.formats import judges as judge_files
 from ragworth.formats.judges import UNNAMED, JudgedItems
 from ragworth.report.study import Findings
-from ragworth.report.study.charts import dot_chart, heat_chart
+from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows, make_table
 from ragworth.report.study.table_charts import mirrored_heat
 from ragworth.report.wording import count_queries, signed, with_interval
@@ -43,8 +43,6 @@ LABELS = "labels"
 """The judge who made the labels of a workspace."""
 MOST_SENTENCES = 4
 """Judges compared with the reference in sentences; of more, the best and the worst."""
-MOST_DRAWN = 6
-"""Pairs of judges whose confusions are drawn."""
 
 
 @dataclass(frozen=True)
@@ -306,7 +304,7 @@ class Panel(JudgedItems):
                 rows.append(row | counts | {"items": len(given)})
         return rows
 
-    @cached_property
+    @property
     def confusions(self) -> list[Row]:
         return [
             {"first": self.judges[a], "second": self.judges[b], "first says": self.word(one.first)}
@@ -347,15 +345,6 @@ class Panel(JudgedItems):
             title = f"How far every two judges agree{f': {self.aspect}' if self.head else ''}"
             spec = mirrored_heat(rows, self.judges, measure, words)
             page.draw(f"pairs-{number}", title, f"{words} over the items that both judged.", spec, case)
-        labels = [self.word(value) for value in np.unique(self.values[self.known])]
-        drawn = self.compared if self.confusions and len(self.compared) <= MOST_DRAWN else ()
-        for at, (first, second) in enumerate(((self.judges[a], self.judges[b]) for a, b in drawn), 1):
-            mine = make_table(one for one in self.confusions if (one["first"], one["second"]) == (first, second))
-            text = pl.col("items").cast(pl.String)
-            frame = mine.select(first="first says", second="second says", value="share", label=text, n="items")
-            spec = heat_chart(frame, labels, labels, "share of the row", "share", down=first, along=second)
-            caption = "Number of items in each cell; the colour is their share of the row."
-            page.draw(f"confusion-{number}-{at}", f"What {second} says, by what {first} says", caption, spec, case)
 
 
 def _with_judgments(case: Case, table: pl.DataFrame) -> Case:

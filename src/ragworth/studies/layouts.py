@@ -23,7 +23,7 @@ from ragworth.report.wording import count_queries, p_words
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.retrieval.context_sampling import draw_positions
 from ragworth.stats.clustered import Clusters
-from ragworth.stats.estimate import Estimate, mean_estimates
+from ragworth.stats.estimate import mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
@@ -116,13 +116,13 @@ class Layouts(PoolStudy):
     def tables(self) -> Mapping[str, TableText]:
         test = f"p by {'randomisation' if self.test == 'randomisation' else 'a sign test'} over queries"
         note = (
-            "minus random: difference from a random layout; own minus this: of the reader's own choice from this one; "
-            "p_random, p_own: corrected by Holm for all such differences of a measure; tied: queries in which the "
-            "chooser is equally sure of several layouts; missing: queries without some model's confidence in a layout"
+            "tied: queries in which the chooser is equally sure of several layouts; missing: queries without some "
+            "model's confidence in a layout"
         )
+        holm = "p_holm corrected by Holm for a measure's choices against random ones, and for own ones against others"
         return {
-            "accuracy": TableText("Correct answers, by who answered and who chose the context", f"{note}; {test}"),
-            "differences": TableText("Choices against each other", f"{contrast.CONTRAST_NOTE}; {test}", aside=True),
+            "accuracy": TableText("Correct answers, by who answered and who chose the context", note),
+            "differences": TableText("Choices against each other", f"{contrast.CONTRAST_NOTE}; {test}; {holm}"),
         }
 
     def examine(self, case: Case, page: StudyPage) -> None:
@@ -155,9 +155,6 @@ class Layouts(PoolStudy):
         for (reader, chooser), values in cells.items():
             (mean,) = mean_estimates(values[:, None], self.plan, SHARE, turns)
             row = {"measure": measure, "answered by": reader, "chosen by": chooser} | columns(mean, "accuracy")
-            random, own = (found.get((reader, *at), Estimate()) for at in ((chooser, RANDOM), (reader, chooser)))
-            row |= {"minus random": random.value, "p_random": random.p_holm}
-            row |= {"own minus this": own.value, "p_own": own.p_holm}
             rows.append(row | {"tied": tied.get(chooser), "missing": int((~there).sum())})
         table = page.add("accuracy", case, rows)
         gaps = contrast.contrast_rows(found, "answered by", "first", "second")

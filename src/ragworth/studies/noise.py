@@ -50,7 +50,6 @@ class Noise(PoolStudy):
     """
 
     n: int = option(4, "passages beside the relevant one", low=1, high=100)
-    place: str = option("random", "where the relevant passage stands", choices=("random", "first", "last"))
     correct: float = option(1.0, "lowest outcome that counts as a correct answer", low=0, high=100)
 
     kind: ClassVar[str] = "noise"
@@ -80,7 +79,7 @@ class Noise(PoolStudy):
 
         def build(query: str) -> dict[str, list[str]]:
             gold, rng = pool.gold(query), pool.rng("noise", query)
-            at = {"random": rng.randrange(self.n + 1), "first": 0, "last": self.n}[self.place]
+            at = rng.randrange(self.n + 1)
             others = {
                 RANDOM: pool.random(RANDOM, query, self.n, rng, self.n + SPARE),
                 RETRIEVED: pool.without_answer(RETRIEVED, query, pool.others(query), self.n),

@@ -55,14 +55,14 @@ class TopK(Study):
 
     The ranking of each system is cut at each of the sizes; if it is shorter, that context is left out and counted.
     Metrics have no cutoff: each context is scored at its own K, and N_p counts what the metrics count as relevant.
-    Contexts are pooled by system and by rounded K/N_p; cells with fewer than `least` are counted and left out.
-    Intervals are over queries. The best α of F, F_e, T and T_u is chosen in-sample, as in the paper, and
-    cross-validated. In results of an evaluation, systems are one if their names differ only in what `same` matches.
+    Contexts are pooled by system and by K/N_p, rounded to one decimal. Cells with fewer than `least` contexts are
+    counted and left out. Intervals are over queries. The best α of F, F_e, T and T_u is chosen in-sample, as in the
+    paper, and cross-validated. In results of an evaluation, systems are one if their names differ only in what `same`
+    matches.
     """
 
     sizes: str = option("1,3,5,10", "numbers of passages shown, such as 1,3,5 or 2-15")
     least: int = option(300, "contexts that a cell needs", low=2)
-    digits: int = option(1, "decimals that K/N_p is rounded to", low=0, high=3)
     level_relevant: float = option(1.0, "lowest label that counts as relevant")
     measure: str = option("spearman", "correlation over the contexts of a part or cell", choices=MEASURES)
     outcome: str | None = option(None, "outcome to predict; by default the grade. ideal: 1 to 5, as in the paper")
@@ -77,7 +77,7 @@ class TopK(Study):
     published: ClassVar[Mapping[str, Published]] = {
         "paper": Published(
             "Schwartz, Vasilyev and Sawaya, How Important Is Recall for Measuring Retrieval Quality?, Figures 2–20",
-            {"sizes": "2-15", "least": 300, "digits": 1, "measure": "spearman", "outcome": "ideal", "alpha": "best"},
+            {"sizes": "2-15", "least": 300, "measure": "spearman", "outcome": "ideal", "alpha": "best"},
             ("F", "F_e", "T", "T_u", "nDCG(ideal=retrieved)"),
             tasks={"answers": {"prompt": "papers/answer-complete"}, "ideal": {"prompt": "papers/ideal"}},
             differences=(
@@ -199,7 +199,7 @@ class TopK(Study):
         known = dict(case.design.select("system", "retriever").iter_rows()) if case.is_designed else {}
         names = {name: known.get(name) or re.sub(self.same or "$", "", name) or name for name in every.systems}
         most = None if case.is_designed else case.results.manifest.get("settings", {}).get("k")
-        pool = PooledContexts(case.results, every, self.level_relevant, names, self.digits, most)
+        pool = PooledContexts(case.results, every, self.level_relevant, names, most)
         rows, (parts, every_cell), sweeps = pool.rows, pool.segments(), pool.sweeps()
         if not parts:
             why = f"{case.name}: no context with an outcome is of a query with a relevant passage"
