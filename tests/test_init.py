@@ -19,7 +19,7 @@ from ragworth.collection import Collection, merge_collections
 from ragworth.errors import FormatError, InputError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import outcomes, texts
-from ragworth.generation.answer_files import read_answers
+from ragworth.generation.writer import read_answers
 from ragworth.init import init_workspace
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key

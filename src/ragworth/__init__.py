@@ -31,7 +31,7 @@ _PUBLIC = {
     "RagworthError": "ragworth.errors",
     "InputError": "ragworth.errors",
     "parse": "ragworth.metrics.parsing",
-    "read_answers": "ragworth.generation.answer_files",
+    "read_answers": "ragworth.generation.writer",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from ragworth.evaluation.run import evaluate
     from ragworth.exports import export
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
-    from ragworth.generation.answer_files import read_answers
     from ragworth.generation.answering import answer
+    from ragworth.generation.writer import read_answers
     from ragworth.graders.grading import grade
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score

@@ -10,6 +10,7 @@ import pytest
 
 import ragworth
 from ragworth.annotators.contract import AnnotationResult
+from ragworth.contribution import design
 from ragworth.contribution.rows import context_rows, pair_rows, passage_rows
 from tests.contribution.readers import Value, additive, both, contradicted, either, reader, run, world
 
@@ -126,17 +127,24 @@ def saturating(k: int) -> Value:
     return lambda numbers: -20 + 6 * float(np.tanh(weights[sorted(numbers)].sum() / 3))
 
 
+@pytest.fixture
+def nearly_certain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampling hardly stops before it has used its calls."""
+    monkeypatch.setattr(design, "CERTAINTY", 0.9999)
+    monkeypatch.setattr(design, "TOLERANCE", 0.0)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("nearly_certain")
 def test_standard_errors_cover_the_truth_and_shrink_with_calls() -> None:
     k = 8
     truth = np.array(values(split(saturating(k), k, method="exact")))
     inside, errors = [], {}
     for subsets in (64, 200):
         rows = [
-            context_rows(split(saturating(k), k, method="permutations", subsets=subsets, certainty=0.9999, seed=seed,
-                               tolerance=0.0).frame)
+            context_rows(split(saturating(k), k, method="permutations", subsets=subsets, seed=seed).frame)
             for seed in range(12)
-        ]  # fmt: skip
+        ]
         found = np.array([row["contributions"][0].to_list() for row in rows])
         wide = np.array([row["errors"][0].to_list() for row in rows])
         assert all(row["subsets"][0] <= subsets for row in rows)
@@ -151,16 +159,21 @@ def test_sampling_stops_as_soon_as_the_ranking_is_certain() -> None:
     assert clear["settled"][0] == 1.0
     # Four pairs of orders are the least; none of them disagree.
     assert clear["subsets"][0] <= 2 + 8 + 8 * 7
-    open_ = split(saturating(8), 8, method="permutations", subsets=60, certainty=0.9999, tolerance=0.0)
+
+
+@pytest.mark.usefixtures("nearly_certain")
+def test_a_ranking_that_stays_uncertain_has_a_note() -> None:
+    open_ = split(saturating(8), 8, method="permutations", subsets=60)
     row = context_rows(open_.frame)
     assert row["settled"][0] < 1.0
     assert any("isn't certain" in note for note in open_.notes)
 
 
+@pytest.mark.usefixtures("nearly_certain")
 def test_contributions_are_exact_once_all_subsets_are_known() -> None:
     k = 4
     # Equal passages never get a certain order, so nothing but the number of subsets ends the sampling.
-    found = split(lambda numbers: -20 + len(numbers) ** 0.5, k, method="permutations", tolerance=0.0)
+    found = split(lambda numbers: -20 + len(numbers) ** 0.5, k, method="permutations")
     row = context_rows(found.frame)
     assert row["method"][0] == "exact" and row["subsets"][0] == 2**k and row["errors"][0].to_list() == [0.0] * k
     assert values(found) == pytest.approx([k**0.5 / k] * k)  # √k nats, shared by k

@@ -10,8 +10,7 @@ import pytest
 
 import ragworth
 from ragworth import Collection
-from ragworth.graders.claim_support import claims_of
-from ragworth.graders.control_claims import CONTROL_CLAIMS
+from ragworth.graders.claim_support import CONTROL_CLAIMS, claims_of
 from ragworth.graders.grading import GradingResult
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply

@@ -58,8 +58,6 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
         optional={
             "k1": NUMBERS,
             "b": st.floats(0, 1),
-            "delta": NUMBERS,
-            "method": st.sampled_from(["lucene", "robertson", "atire", "bm25l", "bm25+"]),
             "stopwords": st.sampled_from(["none", "english", "german"]),
             "stemmer": st.sampled_from(["none", "english"]),
         },

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from ragworth.errors import InputError
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.steps.bm25 import METHODS, Bm25
+from ragworth.retrieval.steps.bm25 import Bm25
 from tests.retrieval.samples import PASSAGES, passages, world
 
 
 def reference(step: Bm25, texts: dict[str, str], query: str) -> dict[str, float]:
-    """Scores of all passages that share a word of some weight with the query, word by word from the formulas."""
+    """Scores of all passages that share a word with the query, word by word from the formula."""
     split = {name: re.findall(r"\w+", text.lower()) for name, text in texts.items()}
     total, mean = len(texts), sum(map(len, split.values())) / len(texts)
     scores: dict[str, float] = {}
@@ -29,33 +29,19 @@ def reference(step: Bm25, texts: dict[str, str], query: str) -> dict[str, float]
         score, weighs = 0.0, False
         for word in asked:
             if n := holders[word]:
-                score += idf(step, n, total) * tf(step, counts[word], len(words) / mean)
-                weighs |= counts[word] > 0 and idf(step, n, total) > 0
+                score += idf(n, total) * tf(step, counts[word], len(words) / mean)
+                weighs |= counts[word] > 0
         if weighs:
             scores[name] = score
     return scores
 
 
-def idf(step: Bm25, n: int, total: int) -> float:
-    return {
-        "lucene": math.log(1 + (total - n + 0.5) / (n + 0.5)),
-        "robertson": max(0.0, math.log((total - n + 0.5) / (n + 0.5))),
-        "atire": math.log(total / n),
-        "bm25l": math.log((total + 1) / (n + 0.5)),
-        "bm25+": math.log((total + 1) / n),
-    }[step.method]
+def idf(n: int, total: int) -> float:
+    return math.log(1 + (total - n + 0.5) / (n + 0.5))
 
 
 def tf(step: Bm25, f: int, length: float) -> float:
-    k1, norm = step.k1, 1 - step.b + step.b * length
-    if step.method == "bm25l":
-        c = f / norm if f else 0.0
-        return (k1 + 1) * (c + step.delta) / (k1 + c + step.delta)
-    if not f:
-        return step.delta if step.method == "bm25+" else 0.0
-    if step.method in ("lucene", "robertson"):
-        return f / (f + k1 * norm)
-    return f * (k1 + 1) / (f + k1 * norm) + (step.delta if step.method == "bm25+" else 0.0)
+    return f / (f + step.k1 * (1 - step.b + step.b * length)) if f else 0.0
 
 
 def found(step: Bm25, texts: dict[str, str], query: str, depth: int = 1000) -> dict[str, float]:
@@ -70,13 +56,7 @@ SOME = st.lists(st.sampled_from(["mill", "corn", "Old", "water", "x1"]), max_siz
 @given(
     st.lists(SOME, min_size=1, max_size=6),
     SOME,
-    st.builds(
-        Bm25,
-        k1=st.floats(0.001, 3),
-        b=st.floats(0, 1),
-        method=st.sampled_from(METHODS),
-        delta=st.floats(0.001, 2),
-    ),
+    st.builds(Bm25, k1=st.floats(0.001, 3), b=st.floats(0, 1)),
 )
 def test_scores_are_those_of_the_formula(texts: list[str], query: str, step: Bm25) -> None:
     named = {f"p{number}": text for number, text in enumerate(texts)}
@@ -103,9 +83,8 @@ def test_equal_scores_by_id_descending_even_at_the_cut() -> None:
     assert list(found(Bm25(), texts, "same", depth=3)) == ["d", "c", "b"]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_nothing_in_common_is_not_retrieved(method: str) -> None:
-    made = retrieve({"bm25": Bm25(method=method)}, world())
+def test_nothing_in_common_is_not_retrieved() -> None:
+    made = retrieve({"bm25": Bm25()}, world())
     shown = passages(made, "bm25")
     assert "p3" not in shown["q1"]
     assert shown["q2"] == ["p3"]
@@ -114,11 +93,10 @@ def test_nothing_in_common_is_not_retrieved(method: str) -> None:
     assert made.notes == ("bm25: nothing was retrieved for 2 queries ('q3', 'q4')",)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("texts", [{"p1": ""}, {"p1": "", "p2": " .,! "}])
-def test_passages_without_words(method: str, texts: dict[str, str], tmp_path: Path) -> None:
+def test_passages_without_words(texts: dict[str, str], tmp_path: Path) -> None:
     for _ in range(2):
-        made = retrieve({"bm25": Bm25(method=method)}, world(texts, {"q": "mill"}, None, cache=tmp_path))
+        made = retrieve({"bm25": Bm25()}, world(texts, {"q": "mill"}, None, cache=tmp_path))
         assert made.empty == {("bm25", "q")}
 
 

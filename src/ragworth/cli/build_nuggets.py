@@ -152,7 +152,7 @@ def assign_command(
     from ragworth.build.nuggets.assignment import NuggetGrader, assigned_answers
     from ragworth.build.nuggets.files import read_nuggets, write_assignments
     from ragworth.collection import Collection
-    from ragworth.generation.answer_files import read_answers
+    from ragworth.generation.writer import read_answers
     from ragworth.graders.grading import grading_task, to_answer_book
     from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.text_lookup import TextLookup

@@ -50,7 +50,7 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     if path is None:
         return found, None
     from ragworth.errors import InputError
-    from ragworth.generation.answer_files import read_answers
+    from ragworth.generation.writer import read_answers
     from ragworth.graders.grading import to_answer_book
 
     if wanted.k is not None:

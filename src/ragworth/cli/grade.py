@@ -103,7 +103,7 @@ def grade_files(
 ) -> None:
     """Read, check, grade, write."""
     from ragworth.errors import format_count
-    from ragworth.generation.answer_files import read_answers
+    from ragworth.generation.writer import read_answers
     from ragworth.graders import grading
     from ragworth.tasks.contract import plan_task
     from ragworth.tasks.query_sample import sample_by_query

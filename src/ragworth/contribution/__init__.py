@@ -3,9 +3,7 @@
 The value of a set of passages is the log-probability, in nats, that the reader gives to the answer when it is shown
 these passages and no others, in the order of the context. Contributions split the value of the whole context:
 
-- `shapley`: exact Shapley values and interactions, from the values of all subsets;
-- `permutations`: Shapley values with standard errors, from random orders;
-- `design`: which subsets to ask about, as a program over a model;
+- `design`: which subsets to ask about, as a program over a model, and Shapley values from all subsets or random orders;
 - `summary`: what the contributions of one context amount to;
 - `rows`: contributions as rows, pairs of passages, and the profile over positions.
 """

@@ -1,20 +1,136 @@
-"""Which subsets of a context to ask about, round by round, and what comes of them."""
+"""Which subsets of a context to ask about, round by round, and the Shapley values that come of them.
+
+With random orders, each is read forwards and backwards (antithetic): a passage that comes early in one comes late in
+the other, so that interactions with the others cancel in part. A standard error is from the spread of such pairs.
+Papers: Shapley 1953, A Value for n-Person Games; Grabisch and Roubens 1999 (interaction index); Mitchell et al. 2022,
+Sampling Permutations for Shapley Value Estimation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import comb
 from statistics import NormalDist
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
 from ragworth.calls.programs import Program
-from ragworth.contribution import permutations, shapley
-from ragworth.contribution.permutations import SampledContributions
-from ragworth.contribution.subsets import Floats, full_subset, leave_one_out, members
+from ragworth.contribution.subsets import Floats, SubsetValues, full_subset, leave_one_out, members
 from ragworth.llm.contract import Failure, Request, Response
+
+Order = Sequence[int]
+
+
+class SampledContributions(NamedTuple):
+    """Estimated Shapley values (passages × sentences), and what is known of their error for the whole answer."""
+
+    values: Floats
+    errors: Floats
+    """Standard error of each passage's contribution to the whole answer."""
+    difference_errors: Floats
+    """Standard error of the difference between any two contributions, passages × passages."""
+    pairs: int
+    """Pairs of orders that they come from."""
+
+
+def random_orders(k: int, seed: str) -> Iterator[tuple[int, ...]]:
+    """An endless sequence of orders, each followed by its reverse."""
+    draw = random.Random(seed)
+    while True:
+        order = tuple(draw.sample(range(k), k))
+        yield order
+        yield order[::-1]
+
+
+def prefixes(order: Order) -> list[int]:
+    """The subsets that an order passes through, from none to all passages."""
+    found = [0]
+    for i in order:
+        found.append(found[-1] | 1 << i)
+    return found
+
+
+def estimate(values: SubsetValues, orders: Sequence[Order]) -> SampledContributions:
+    """Mean gain of each passage over orders, which come in antithetic pairs: 2 pairs or more."""
+    gains = np.array([_gains(values, order) for order in orders])
+    paired = (gains[::2] + gains[1::2]) / 2
+    n = len(paired)
+    total = paired.sum(axis=2)
+    apart = total[:, :, None] - total[:, None, :]
+    scale = np.sqrt(n)
+    return SampledContributions(
+        paired.mean(axis=0), total.std(axis=0, ddof=1) / scale, apart.std(axis=0, ddof=1) / scale, n
+    )
+
+
+def _gains(values: SubsetValues, order: Order) -> Floats:
+    """What each passage adds where it comes in an order; passages × sentences."""
+    steps = prefixes(order)
+    found = np.empty((len(order), len(values[0])))
+    for place, i in enumerate(order):
+        found[i] = values[steps[place + 1]] - values[steps[place]]
+    return found
+
+
+def settled_share(found: SampledContributions) -> float:
+    """The share of neighbours in the ranking whose order is certain enough; 1 if all are.
+
+    Two neighbours are settled if their difference is more than its standard errors allow (`CERTAINTY`, one-sided), or
+    is known to within `TOLERANCE`.
+    """
+    totals = found.values.sum(axis=1)
+    order = np.argsort(-totals, kind="stable")
+    if len(order) < 2:
+        return 1.0
+    gaps = totals[order[:-1]] - totals[order[1:]]
+    errors = NormalDist().inv_cdf(CERTAINTY) * found.difference_errors[order[:-1], order[1:]]
+    return float(np.mean((gaps > errors) | (errors <= TOLERANCE)))
+
+
+def shapley_values(values: SubsetValues, k: int) -> Floats:
+    """The mean gain from adding each passage, over all orders of the k passages; passages × sentences.
+
+    φ_i = Σ_{S ∌ i} |S|! (k−1−|S|)! / k! · (v(S ∪ i) − v(S)). The values sum to v(all) − v(none).
+    """
+    table = np.array([values[mask] for mask in range(1 << k)])
+    sizes = _sizes(k)
+    weights = np.array([1 / (k * comb(k - 1, size)) if size < k else 0.0 for size in range(k + 1)])
+    masks = np.arange(1 << k)
+    found = np.empty((k, table.shape[1]))
+    for i in range(k):
+        without = masks[masks >> i & 1 == 0]
+        found[i] = weights[sizes[without]] @ (table[without | 1 << i] - table[without])
+    return found
+
+
+def shapley_interactions(values: SubsetValues, k: int) -> Floats:
+    """The Shapley interaction index of each two passages, for the whole answer; symmetric, with a diagonal of 0.
+
+    I_ij is the mean of v(S ∪ ij) − v(S ∪ i) − v(S ∪ j) + v(S) with weights |S|! (k−2−|S|)! / (k−1)!. It is 0 if they
+    do the same whether or not the other is there, negative if they replace and positive if they need each other.
+    """
+    table = np.array([float(values[mask].sum()) for mask in range(1 << k)])
+    sizes = _sizes(k)
+    weights = np.array([1 / ((k - 1) * comb(k - 2, size)) if size < k - 1 else 0.0 for size in range(k + 1)])
+    masks = np.arange(1 << k)
+    found = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i):
+            one, two = 1 << i, 1 << j
+            rest = masks[(masks & (one | two)) == 0]
+            mixed = table[rest | one | two] - table[rest | one] - table[rest | two] + table[rest]
+            found[i, j] = found[j, i] = weights[sizes[rest]] @ mixed
+    return found
+
+
+def _sizes(k: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The number of passages in each subset."""
+    return np.array([mask.bit_count() for mask in range(1 << k)], dtype=np.int64)
+
 
 Method = Literal["leave-one-out", "exact", "permutations"]
 
@@ -29,6 +145,11 @@ MOST_EXACT = 12
 FIRST_PAIRS, MORE_PAIRS = 4, 2
 """Pairs of orders in the first round, and in each of the others."""
 
+CERTAINTY = 0.9
+"""Probability with which neighbours in the ranking must be in the right order to stop early."""
+TOLERANCE = 0.05
+"""Difference in nats that doesn't matter."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -38,15 +159,11 @@ class Design:
     ----------
     method: by default all subsets for up to 6 passages, and random orders for more.
     subsets: most subsets of a context to ask about, where not all are.
-    certainty: probability with which neighbours in the ranking must be in the right order to stop early.
-    tolerance: difference in nats that doesn't matter.
     seed: of random orders.
     """
 
     method: str = "auto"
     subsets: int = 256
-    certainty: float = 0.9
-    tolerance: float = 0.05
     seed: int = 0
 
     def method_for(self, k: int) -> Method:
@@ -172,18 +289,17 @@ def _found(
 def _exact(asker: SubsetAsker) -> Program[Contributions]:
     k = asker.k
     yield from asker.ask(range(1 << k))
-    interactions = shapley.shapley_interactions(asker.values, k) if k > 1 else np.zeros((k, k))
-    return _found(asker, "exact", shapley.shapley_values(asker.values, k), np.zeros(k), interactions)
+    interactions = shapley_interactions(asker.values, k) if k > 1 else np.zeros((k, k))
+    return _found(asker, "exact", shapley_values(asker.values, k), np.zeros(k), interactions)
 
 
 def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
     """Add orders until the ranking is certain enough, all subsets are known, or the next would take too many."""
-    drawn = permutations.random_orders(asker.k, seed)
+    drawn = random_orders(asker.k, seed)
     base = [0, *_without_one(asker.k)]
     orders: list[tuple[int, ...]] = []
     found: SampledContributions | None = None
     settled = 0.0
-    z = NormalDist().inv_cdf(design.certainty)
     most = design.most_subsets(asker.k)
     while settled < 1:
         more = list(islice(drawn, 2 * (MORE_PAIRS if orders else FIRST_PAIRS)))
@@ -196,11 +312,11 @@ def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
         if asker.knows_all:
             return (yield from _exact(asker))
         orders += more
-        found = permutations.estimate(asker.values, orders)
-        settled = permutations.settled_share(found, z, design.tolerance)
+        found = estimate(asker.values, orders)
+        settled = settled_share(found)
     assert found is not None
     return _found(asker, "permutations", found.values, found.errors, None, settled=settled)
 
 
 def _subsets_of(base: list[int], orders: Iterable[tuple[int, ...]]) -> list[int]:
-    return [*base, *(mask for order in orders for mask in permutations.prefixes(order))]
+    return [*base, *(mask for order in orders for mask in prefixes(order))]

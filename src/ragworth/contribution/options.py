@@ -19,8 +19,6 @@ class ContributionOptions:
         "auto", "how the answer is split among passages; auto depends on their number", choices=METHODS
     )
     subsets: int = option(256, "maximum subsets of a context to ask about, if not all", low=8)
-    certainty: float = option(0.9, "certainty of the order of neighbours at which sampling stops", low=0.5, high=0.9999)
-    tolerance: float = option(0.05, "difference of contributions, in nats, that doesn't matter", low=0)
     least: float = option(LEAST, "lowest contribution, in nats, that counts", low=0)
     seed: int = option(0, "seed of random orders and subsets", low=0)
     prompt: str = prompt_option("reply")
@@ -28,7 +26,7 @@ class ContributionOptions:
 
     @cached_property
     def design(self) -> Design:
-        return Design(self.method, self.subsets, self.certainty, self.tolerance, self.seed)
+        return Design(self.method, self.subsets, self.seed)
 
     @property
     def splits_by_shapley(self) -> bool:

@@ -21,8 +21,7 @@ from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
-from ragworth.generation.answer_files import read_answers
-from ragworth.generation.writer import AnsweringResult
+from ragworth.generation.writer import AnsweringResult, read_answers
 from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.inputs.problems import Problems
 from ragworth.inputs.reader import CollectionFiles, FileReader

@@ -14,6 +14,8 @@ import polars as pl
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.errors import InputError, format_count
+from ragworth.formats import answers
+from ragworth.formats.files import PathOrStr
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
@@ -323,3 +325,12 @@ def _notes(frame: pl.DataFrame) -> list[str]:
         number = format_count(int(strays["strays"].sum()), "citation")
         notes.append(f"{number} in {format_count(strays.height, 'answer')} of a passage that was not shown")
     return notes
+
+
+def read_answers(path: PathOrStr, *, skip_bad_lines: bool = False) -> AnsweringResult:
+    """Read answers from Parquet, CSV, TSV or JSONL, with the passages shown if the file lists them.
+
+    The file is one of ``ragworth answer``, or any with system, query and text. `ragworth.grade` takes what comes of it.
+    """
+    table, frame = answers.read(path, skip_bad_lines=skip_bad_lines)
+    return AnsweringResult(table, frame, shown_contexts(frame), table.notes)

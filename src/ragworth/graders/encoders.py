@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TOKEN_ENCODERS: Registry[Callable[[int | None], TokenVectors]] = Registry(
     "token encoder",
     "ragworth.token_encoders",
-    {"embedded": "ragworth.retrieval.encoders.embedded_tokens:EmbeddedTokenEncoder"},
+    {"embedded": "ragworth.retrieval.encoders.embedded:EmbeddedTokenEncoder"},
 )
 """Each opens an encoder at a layer, or at the one it recommends."""
 

@@ -116,7 +116,5 @@ def _batches(step: Step, queries: set[str], context: StepContext) -> Iterator[Co
 
 
 def _unmatched_score(step: Step) -> float | None:
-    """The score of passages that share no word with the query: an empty sum, unless absent words count too, or words
-    may have negative weights.
-    """
-    return 0.0 if isinstance(step, Sparse) or (isinstance(step, Bm25) and step.method in ("lucene", "atire")) else None
+    """The score of passages that share no word with the query: an empty sum where words are matched."""
+    return 0.0 if isinstance(step, Sparse | Bm25) else None

@@ -18,10 +18,9 @@ from ragworth.cli.evaluate import answer_record, answer_table, evaluation_record
 from ragworth.comparison import compare, summarise
 from ragworth.evaluation.run import Evaluation
 from ragworth.report import page
-from ragworth.report.page.answer_sentences import AnswerSentences
+from ragworth.report.page.answer_sentences import AnswerSentences, OutcomeScale
 from ragworth.report.page.answers import AnswerOverview, build_answers
 from ragworth.report.page.rankings import rank_systems, read_means
-from ragworth.report.page.scales import OutcomeScale
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_block

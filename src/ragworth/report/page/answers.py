@@ -25,7 +25,7 @@ from ragworth.comparison import Comparison, compare, is_different, score_matrice
 from ragworth.comparison.ranking import rank_matrix
 from ragworth.errors import format_list
 from ragworth.generation.writer import ORACLE_SYSTEM
-from ragworth.report.page.answer_sentences import AnswerSentences, join_names
+from ragworth.report.page.answer_sentences import AnswerSentences, OutcomeScale, join_names
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,
@@ -38,7 +38,6 @@ from ragworth.report.page.rankings import (
     read_means,
     wanted_baseline,
 )
-from ragworth.report.page.scales import OutcomeScale
 from ragworth.results import Results
 from ragworth.stats.paired import holm
 from ragworth.tables import Outcomes, Scores

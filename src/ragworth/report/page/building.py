@@ -19,9 +19,9 @@ from ragworth.report.page.answers import build_answers, shown_outcomes
 from ragworth.report.page.chosen import chosen_queries, most_queries
 from ragworth.report.page.depths import shown_depth
 from ragworth.report.page.explorer import build_explorer
-from ragworth.report.page.figure_sources import FigureSources
 from ragworth.report.page.figures import ANSWER_FIGURES, FIGURE_BUILDERS, build_figures
 from ragworth.report.page.overview import build_overview
+from ragworth.report.page.relations import FigureSources
 from ragworth.report.page.sections import build_document, studies
 from ragworth.report.page.survey import build_survey, known_facts
 from ragworth.report.page.view import ReportView

@@ -15,9 +15,8 @@ from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.rows import dot_chart, outcome_chart
 from ragworth.report.document import ChartPanel, Figure
-from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
 from ragworth.report.page.rankings import RESAMPLES, MetricMean
-from ragworth.report.page.relations import prediction_figure, utility_figure
+from ragworth.report.page.relations import KIND_COLORS, FigureSources, prediction_figure, utility_figure
 from ragworth.stats.bootstrap import mean_intervals
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +14,40 @@ from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import higher_is_better
 from ragworth.diagnosis import passage_kind
 from ragworth.errors import format_count, format_list
+from ragworth.metrics.reader_judgments import READER_REASON
+from ragworth.report.charts.base import Spec, chart_data, escape_frame, finish_chart, load_altair
 from ragworth.report.charts.rows import dot_chart
+from ragworth.report.charts.theme import SHAPES, theme_color
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page import prediction
 from ragworth.report.page.answer_sentences import ROUNDING
-from ragworth.report.page.charts import scatter_chart
-from ragworth.report.page.figure_sources import KIND_COLORS, FigureSources
-from ragworth.report.page.survey import MAX_POINTS
+from ragworth.report.page.overview import Overview
+from ragworth.report.page.survey import MAX_POINTS, Survey
 from ragworth.report.wording import best_words, few_queries_hint, signed
+from ragworth.results import Results
+
+KIND_COLORS = {"helpful": "good", "harmless": "none", "distracting": "poor", "misleading": "bad"}
+NO_UTILITY = "utility needs judgments of relevance and of abstention"
+
+
+@dataclass(frozen=True)
+class FigureSources:
+    """What figures are made from."""
+
+    results: Results
+    survey: Survey
+    overview: Overview
+    seed: int
+
+    @property
+    def no_utility(self) -> str:
+        """Why no passage has a utility."""
+        return f"it {READER_REASON}" if self.survey.reader_judged else NO_UTILITY
+
+    @property
+    def systems(self) -> list[str]:
+        """Best first."""
+        return [each.system for each in self.overview.standings]
 
 
 def utility_figure(given: FigureSources) -> Figure | str:
@@ -130,3 +157,31 @@ def _rho(row: Mapping[str, Any]) -> str:
     """A correlation with its interval."""
     ends = f"95 % interval {signed(row['low'])} to {signed(row['high'])}" if row["low"] is not None else "no interval"
     return f"ρ = {signed(row['rho'])} ({ends})"
+
+
+def scatter_chart(frame: pl.DataFrame, kinds: dict[str, str], levels: list[float], x: str, y: str) -> Spec:
+    """A point for each passage: at, relevance, utility, kind, query, passage; lines where the kinds part."""
+    alt, frame = load_altair(), escape_frame(frame)
+    names = list(kinds)
+    rules = alt.Chart(chart_data(pl.DataFrame({"at": [-0.8, -0.2, 0.2]}))).mark_rule(
+        strokeDash=[3, 3], color=theme_color("soft"), opacity=0.6
+    )
+    points = (
+        alt.Chart(chart_data(frame))
+        .mark_point(filled=True, size=28, opacity=0.6)
+        .encode(
+            x=alt.X("at:Q", title=x, axis=alt.Axis(values=levels), scale=alt.Scale(nice=False, padding=10)),
+            y=alt.Y("utility:Q", title=y, scale=alt.Scale(domain=[-1, 1])),
+            color=alt.Color(
+                "kind:N", title=None, scale=alt.Scale(domain=names, range=[theme_color(kinds[n]) for n in names])
+            ),
+            shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=names, range=SHAPES[: len(names)])),
+            tooltip=[
+                alt.Tooltip("query:N"),
+                alt.Tooltip("passage:N"),
+                alt.Tooltip("relevance:Q"),
+                alt.Tooltip("utility:Q", format="+.3f"),
+            ],
+        )
+    )
+    return finish_chart(alt.layer(rules.encode(y=alt.Y("at:Q")), points), 300)

@@ -2,9 +2,8 @@
 
 The score of a passage d is the sum over the words q of the query, counting repetitions, of idf(q) · tf(q, d), where
 tf is f / (f + k1 · (1 − b + b · |d| / mean |d|)) for f occurrences in |d| words and, for N passages of which n contain
-the word, idf is ln(1 + (N − n + 0.5) / (n + 0.5)). That is the variant ``lucene``; the others and the scores come from
-the library bm25s. Only passages that share a word of some weight with the query are retrieved. Equal scores are
-ordered by passage id, descending.
+the word, idf is ln(1 + (N − n + 0.5) / (n + 0.5)). The scores come from the library bm25s. Only passages
+that share a word with the query are retrieved. Equal scores are ordered by passage id, descending.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
 from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
-METHODS = ("lucene", "robertson", "atire", "bm25l", "bm25+")
 FORM = 2
 """Incremented when the same settings would give a different index."""
 
@@ -37,8 +35,6 @@ class Bm25(Step):
 
     k1: float = named(1.2, "how slowly repeated occurrences of a word saturate", low=0)
     b: float = named(0.75, "how much long passages are penalised", low=0, high=1)
-    method: str = named("lucene", "variant of the formula", choices=METHODS)
-    delta: float = named(0.5, "lower bound for an occurring word, in bm25l and bm25+", low=0)
     stopwords: str = named("none", "language of stop words to remove", choices=("none", *STOPWORDS))
     stemmer: str = named("none", "language of the stemmer", choices=("none", *STEMMERS))
 
@@ -99,7 +95,7 @@ class Bm25(Step):
         vocabulary: dict[str, int] = {}
         numbers = list(self.words.split(texts, vocabulary, grow=True))
         # In double precision, so that scores are those of the formula, and ties are ties.
-        index = bm25s.BM25(k1=self.k1, b=self.b, delta=self.delta, method=self.method, dtype="float64")
+        index = bm25s.BM25(k1=self.k1, b=self.b, method="lucene", dtype="float64")
         with np.errstate(invalid="ignore"):  # without any word, lengths are needlessly divided by their mean of 0
             index.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
         return index
@@ -109,8 +105,4 @@ def search_bm25(index: Any, words: list[int], places: Ints, k: int) -> SearchHit
     """The ``k`` best passages that share a word with the query; `places` is the order of ids, for ties."""
     if not words:
         return NO_HITS
-    numbers = np.array(words, dtype=np.int32)
-    scores = index.get_scores_from_ids(numbers)
-    # In bm25l and bm25+, absent words count too; passages without any query word have this score.
-    floor = 0.0 if index.nonoccurrence_array is None else index.nonoccurrence_array[numbers].sum()
-    return top_hits(scores, floor, places, k)
+    return top_hits(index.get_scores_from_ids(np.array(words, dtype=np.int32)), 0.0, places, k)
