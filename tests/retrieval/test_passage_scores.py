@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
+import polars as pl
 import pytest
 from benchmarks.simulated_reader import collection
 
 from ragworth import config
-from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.passage_scores import retriever_scores
+from ragworth.retrieval.passage_scores import with_scores
 from ragworth.tables import Contexts
 
 SYSTEMS = """
@@ -51,13 +51,22 @@ def listed(contexts: Contexts, system: str) -> dict[tuple[str, str], float]:
     return {(query, passage): score for name, query, passage, score in rows if name == system}
 
 
+def scored(
+    contexts: Contexts, system: str, pairs: Iterable[tuple[str, str]], material: EvaluationInputs | None = None
+) -> dict[tuple[str, str], float | None]:
+    """The scores that a system gives these passages; without its inputs, only those of its list."""
+    frame = pl.DataFrame([("one", *pair) for pair in pairs], schema=["system", "query", "passage"], orient="row")
+    more = (material.systems[system], material.step_context) if material is not None else ()
+    shown = Contexts.trusted(frame.with_columns(rank=1, score=pl.lit(None, pl.Float64)))
+    made = with_scores(shown, contexts, system, *more).frame
+    return {(query, passage): score for query, passage, score in made.select("query", "passage", "score").iter_rows()}
+
+
 @pytest.mark.slow
 def test_scores_of_a_run_file_and_none_of_other_passages(material: EvaluationInputs, contexts: Contexts) -> None:
-    pairs = [("q000", "q001-gold0"), *listed(contexts, "file")]
-    found = retriever_scores(contexts, "file", [*pairs, *pairs], material.systems.get("file"), material.step_context)
-    assert list(found) == pairs
-    missing = found.pop(pairs[0])
-    assert isinstance(missing, NoValue) and str(missing.detail) == "file did not retrieve the passage"
+    other = "q000", "q001-gold0"
+    found = scored(contexts, "file", [other, *listed(contexts, "file")], material)
+    assert found.pop(other) is None
     assert found == pytest.approx(listed(contexts, "file"))
 
 
@@ -65,10 +74,9 @@ def check_deeper_scores(material: EvaluationInputs, contexts: Contexts, system: 
     """A search scores the passages outside its list as the same search does that lists them."""
     deep = listed(retrieve({"all": deep_pipeline}, material.step_context), "all")
     assert len(deep) > len(listed(contexts, system))
-    scores = retriever_scores(contexts, system, deep, material.systems.get(system), material.step_context)
-    assert scores == pytest.approx(deep)
-    without = retriever_scores(contexts, system, deep)
-    assert {pair for pair, value in without.items() if not isinstance(value, NoValue)} == set(listed(contexts, system))
+    assert scored(contexts, system, deep, material) == pytest.approx(deep)
+    without = scored(contexts, system, deep)
+    assert {pair for pair, value in without.items() if value is not None} == set(listed(contexts, system))
 
 
 @pytest.fixture
@@ -93,19 +101,10 @@ def test_a_passage_without_a_word_of_the_query_has_the_empty_sum(
     material: EvaluationInputs, contexts: Contexts
 ) -> None:
     pair = ("q000", "q002-far0")  # it shares no word with the question
-    assert retriever_scores(contexts, "short", [pair], material.systems.get("short"), material.step_context)[
-        pair
-    ] == pytest.approx(0.0)
+    assert scored(contexts, "short", [pair], material) == {pair: pytest.approx(0.0)}
 
 
-def test_what_has_no_score_says_why(material: EvaluationInputs, contexts: Contexts) -> None:
-    pair = next(iter(listed(contexts, "turned")))
-    turned = retriever_scores(contexts, "turned", [pair], material.systems.get("turned"), material.step_context)[pair]
-    assert isinstance(turned, NoValue) and turned.detail == "turned ranks passages without scores"
-    strange = retriever_scores(
-        contexts, "short", [("q000", "p?")], material.systems.get("short"), material.step_context
-    )["q000", "p?"]
-    assert isinstance(strange, NoValue) and strange.detail == "the collection has no text of the passage"
-    with pytest.raises(InputError, match="no system 'third'") as error:
-        retriever_scores(contexts, "third", [], material.systems.get("third"), material.step_context)
-    assert "short" in str(error.value)
+def test_what_has_no_score_stays_without(material: EvaluationInputs, contexts: Contexts) -> None:
+    pair, unknown = next(iter(listed(contexts, "turned"))), ("q000", "p?")
+    assert scored(contexts, "turned", [pair], material) == {pair: None}
+    assert scored(contexts, "short", [unknown], material) == {unknown: None}

@@ -1,4 +1,4 @@
-"""Power of a paired test, and the number of queries needed.
+"""Power of a paired test.
 
 Uses Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
 nearly the same power; the sign test has less.
@@ -97,15 +97,6 @@ def detectable_difference(
         return DetectableDifference(None, HOPELESS, spread, n, missing)
     _check(alpha=alpha, spread=spread, chance=chance)
     return DetectableDifference(spread * _detectable_effect(n, alpha, chance), "", spread, n, missing)
-
-
-def queries_needed(difference: float, spread: float, *, alpha: float = 0.05, chance: float = 0.8) -> int | None:
-    """Number of queries that show a true mean difference with probability ``chance``.
-
-    None for a difference of 0, and above a billion queries.
-    """
-    _check(alpha=alpha, spread=spread, chance=chance)
-    return smallest_enough(lambda n: t_test_power(difference, spread, n, alpha=alpha) >= chance) if difference else None
 
 
 def smallest_enough(enough: Callable[[int], bool]) -> int | None:

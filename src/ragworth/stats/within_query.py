@@ -92,7 +92,7 @@ def within_query_correlations(
     spans = mean_intervals(found.values, level=level, **how, bounds=(-1.0, 1.0)).spans()
     p = bootstrap_tests(found.values, **how)
     columns = zip(found.values.T, found.why.T, found.rows.T, strict=True)
-    means = [mean_correlation(*column) for column in columns]
+    means = [_with_reasons(_mean(values, rows), why) for values, why, rows in columns]
     tested = [
         one if one.n < 2 or few else one._replace(p=float(each))
         for one, each, few in zip(means, p, drawn.few, strict=True)
@@ -100,20 +100,23 @@ def within_query_correlations(
     return drawn.with_intervals(tested, spans)
 
 
-def mean_correlation(values: Floats, why: Ints, rows: Ints) -> Estimate:
-    """The mean of the queries' correlations; without its interval."""
+def _mean(values: Floats, rows: Ints) -> Estimate:
+    """The mean over the queries that have a value; without its interval."""
     known = ~np.isnan(values)
     count = int(known.sum())
-    left = {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why[~known] == code).sum()))}
-    said = ", ".join(f"{reason}: {n:,}" for reason, n in left.items())
     return Estimate(
         float(values[known].mean()) if count else None,
         n=count,
-        n_left_out=sum(left.values()),
-        reason=said if count > 1 else ONE_QUERY if count else NO_QUERY,
+        reason="" if count > 1 else ONE_QUERY if count else NO_QUERY,
         counts={"contexts": int(rows[known].sum())},
-        reasons=left,
     )
+
+
+def _with_reasons(mean: Estimate, why: Ints) -> Estimate:
+    """A mean correlation, and why the queries without a correlation have none."""
+    left = {reason: n for code, reason in enumerate(REASONS) if code and (n := int((why == code).sum()))}
+    reason = mean.reason or ", ".join(f"{reason}: {n:,}" for reason, n in left.items())
+    return mean._replace(n_left_out=sum(left.values()), reason=reason, reasons=left)
 
 
 def within_query_gaps(
@@ -143,20 +146,9 @@ def within_query_gaps(
     spans = mean_intervals(gaps, level=level, **how, bounds=(-2.0, 2.0)).spans()
     p = bootstrap_tests(gaps, **how)
     rows = np.minimum(found.rows[:, firsts], found.rows[:, seconds])
-    return drawn.with_intervals([mean_gap(*column) for column in zip(gaps.T, p, rows.T, strict=True)], spans)
-
-
-def mean_gap(gaps: Floats, p: float, rows: Ints) -> Estimate:
-    """The mean of the queries' differences of two correlations; without its interval."""
-    known = ~np.isnan(gaps)
-    count = int(known.sum())
-    return Estimate(
-        float(gaps[known].mean()) if count else None,
-        p=float(p) if count > 1 else None,
-        n=count,
-        reason="" if count > 1 else ONE_QUERY if count else NO_QUERY,
-        counts={"contexts": int(rows[known].sum())},
-    )
+    means = [_mean(*column) for column in zip(gaps.T, rows.T, strict=True)]
+    tested = [one._replace(p=float(each)) if one.n > 1 else one for one, each in zip(means, p, strict=True)]
+    return drawn.with_intervals(tested, spans)
 
 
 class _QueryClusters(NamedTuple):

@@ -128,12 +128,6 @@ class CoverageBySystem:
             known = {(self._name(arm), measure): one for arm, one in each.items() if one.value is not None}
             yield from ({**self.k, **row} for row in estimate_rows(("system", "measure"), known, "mean"))
 
-    def size_row(self) -> dict[str, Any]:
-        """τ of each measure, as the paper has it: Den with density, the others with coverage."""
-        taus = {name: one for (name, of), one in self.orders.items() if (of == "density") == name.startswith("Den")}
-        first, values = next(iter(taus.values())), {name: one.value for name, one in taus.items()}
-        return {**self.k, **values, "systems": first.counts["systems"], "queries": first.n}
-
     def sweep(self) -> Iterator[dict[str, Any]]:
         """Coverage of contexts and answers, and how they rank the systems, at each threshold."""
         results = self.case.results

@@ -198,10 +198,6 @@ class LongForm(Study):
                 "Do contexts and answers rank the systems alike?",
                 "Kendall τ-b of the systems' means; the bounds take no part; intervals over queries",
             ),
-            "sizes": TableText(
-                "Kendall τ-b with the answers, by the size of the contexts",
-                "with the coverage of the answers; Den with their density",
-            ),
             "thresholds": TableText(
                 "Coverage by the lowest rating that counts",
                 "mean and standard deviation over systems; contexts and answers of the same queries",
@@ -221,8 +217,6 @@ class LongForm(Study):
         for part in parts:
             page.say(case, part.ranking_sentence())
             part.write(page)
-            if len(parts) > 1 and part.orders:
-                page.add("sizes", case, [part.size_row()])
         page.say(case, first.bounds_sentence())
         thresholds = page.add("thresholds", case, list(first.sweep()))
         known = thresholds.drop_nulls("τ-b").select("τ-b", "η").rows()

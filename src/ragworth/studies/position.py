@@ -130,12 +130,6 @@ class Position(PoolStudy):
         spec = curve_chart(lines, "position of the relevant passage", "mean")
         page.draw("position", "The answers and the metrics by position", caption + more, spec, case)
 
-    def finish(self, page: StudyPage) -> None:
-        if page.several:
-            lines = outcome_curve(page.table("outcomes"), "position", pl.col("case"))
-            spec = curve_chart(lines, "position of the relevant passage", "mean")
-            page.draw("answers", "The answers by position", f"{self.level:.0%} intervals over queries.", spec)
-
     def _contrasts(self, grid: OutcomeGrid, places: list[int]) -> Contrasts:
         """The first position against each other one, and the ends against the middle."""
         worth, names = grid.worth, [f"position {place}" for place in places]
