@@ -8,7 +8,7 @@ import pytest
 
 from ragworth import evaluate
 from ragworth.errors import InputError
-from ragworth.label.opening import open_label_source
+from ragworth.label.sources import open_label_source
 from ragworth.label.tasks import load_task
 from ragworth.results import Results
 from ragworth.tables import Scores

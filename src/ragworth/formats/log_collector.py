@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ragworth.collection import plain_text, text_id
-from ragworth.errors import format_list, quote_short
+from ragworth.errors import FormatError, Hint, format_list, quote_short
+from ragworth.formats.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
 from ragworth.formats.log_values import as_grade
@@ -19,6 +21,13 @@ TWICE = "occurs twice"
 
 TRACE_SOURCE = "trace:"
 """Before the id of a trace, the source of an answer from it."""
+REPEATS = "if these are repeats, number them in a column 'repeat'; if each counts by itself, give it an 'id'"
+
+REPEAT_COLUMNS = ("trial", "attempt", "iteration", "seed", "sample", "run", "run_id")
+"""Names of columns that may number the answers of a system to a question."""
+
+PASSAGE_COLUMNS = ("rank", "position", "chunk_id", "chunk_index", "passage_id", "doc_id")
+"""Names of columns of files with a row for each passage."""
 
 
 class ShownContext(NamedTuple):
@@ -216,3 +225,25 @@ class LogCollector:
             self.rows.append((*key, rank, passage.id, passage.score))
         self.other_hops += [(*key, *again) for again in self.found_again]
         self.shown[key] = ShownContext(start, len(self.rows))
+
+
+def repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
+    """The error for questions that occur twice, with advice on the column that may tell the rows apart."""
+    kinds = {"system": ("names the systems", SYSTEM_COLUMNS), "repeat": ("numbers the repeats", REPEAT_COLUMNS)}
+    for field_name, (does, names) in kinds.items():
+        column = next((key for key in finder.seen if plain_name(key) in names), None)
+        if column is None or field_name in finder.columns:
+            continue
+        return error.copy(
+            remedy=Hint(
+                f"if {column!r} {does}: --map {quote_argument(f'{field_name}={column}')}; {REPEATS}",
+                f"if {column!r} {does}, write under [columns]: {field_name} = {json.dumps(column)}; {REPEATS}",
+                f"if {column!r} {does}: columns={json.dumps({field_name: column})}; {REPEATS}",
+                option="columns",
+            )
+        )
+    column = next((key for key in finder.seen if plain_name(key) in PASSAGE_COLUMNS), None)
+    if column is None:
+        return error.copy(remedy=Hint(REPEATS, REPEATS, f"{REPEATS}; skip_bad_lines=True keeps the first"))
+    advice = "write a row for each question with a list of passages"
+    return error.copy(remedy=f"if {column!r} is of one passage in each row, {advice}")

@@ -15,7 +15,7 @@ from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import DocumentRows, find_rows
 from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, Names
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.log_collector import TWICE
+from ragworth.formats.log_collector import TWICE, repeats_error
 from ragworth.formats.log_files import (
     MAX_REPORTED,
     LogRows,
@@ -27,7 +27,6 @@ from ragworth.formats.log_files import (
 )
 from ragworth.formats.log_passages import as_passage
 from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_repeats import repeats_error
 from ragworth.formats.log_rows import read_record
 from ragworth.formats.log_values import as_row
 from ragworth.formats.rag_log import LogBuilder

@@ -16,7 +16,7 @@ from ragworth.errors import FormatError, format_list, quote_short
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.json_rows import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
+from ragworth.formats.jsonl import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.log_files import read_document
 from ragworth.formats.rating_scale import check_labels
 from ragworth.tables import Contexts, Judgments

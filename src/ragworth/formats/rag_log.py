@@ -7,21 +7,18 @@ in different queries are made unique.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence, ValuesView
+from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection, plain_text
-from ragworth.errors import FormatError, format_count, quote_short
+from ragworth.collection import Collection, plain_text, text_id
+from ragworth.errors import FormatError, Hint, format_count, quote_short
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.log_collector import LogCollector
 from ragworth.formats.log_grades import LogGrades
-from ragworth.formats.log_identity import (
-    check_questions,
-    make_ids_unique,
-    note_repeated_texts,
-)
-from ragworth.formats.reference_passages import find_references
+from ragworth.formats.log_record import LoggedPassage
 from ragworth.tables import OK, Answers, Contexts, Judgments
 from ragworth.tables.ranking import rising_notes
 
@@ -30,6 +27,8 @@ NO_ANSWER = "no-answer"
 
 MIN_RISING_SHARE = 0.1
 """Share of the contexts whose scores contradict the order of their passages, from which on that is noted."""
+MIN_CONTAINED = 30
+"""Characters of the shorter of two texts at least, if one is said to be part of the other."""
 
 
 class LogBuilder(LogCollector):
@@ -167,3 +166,126 @@ class LogBuilder(LogCollector):
             "source": [row[6] for row in rows],
         }
         return Answers(columns, source=self.source)
+
+
+def check_questions(log: LogCollector) -> None:
+    """Raise an error if systems have different ids for the same questions, as where ids number records."""
+    ids: dict[str, set[str]] = {}
+    texts: dict[str, set[str]] = {}
+    for system, query, _ in log.seen:
+        ids.setdefault(system, set()).add(query)
+        texts.setdefault(system, set()).add(plain_text(log.queries.get(query, query)))
+    if log.strict or len(ids) < 2 or not _are_apart(ids.values()) or _are_apart(texts.values()):
+        return
+    raise FormatError(
+        "the systems have no ids of questions in common, but the same texts",
+        file=log.source,
+        remedy=Hint(
+            "if questions go by their texts: --map query=question",
+            'if questions go by their texts, write under [columns]: query = "question"',
+            'if questions go by their texts: columns={"query": "question"}',
+            option="columns",
+        ),
+    )
+
+
+def _are_apart(groups: ValuesView[set[str]]) -> bool:
+    return sum(map(len, groups)) == len(set().union(*groups))
+
+
+def asks_again(log: LogCollector) -> int:
+    """How many questions have several ids in a system, if most have; otherwise 0."""
+    pairs = {(system, query) for system, query, _ in log.seen}
+    asked = Counter((system, log.queries.get(query, query).strip()) for system, query in pairs)
+    again = sum(number > 1 for number in asked.values())
+    return 0 if log.strict or 2 * again <= len(asked) else again
+
+
+def note_repeated_texts(log: LogCollector, notes: list[str]) -> None:
+    """Note that most questions have several ids in a system: they may be answers of several systems, or repeats."""
+    again = asks_again(log)
+    if not again:
+        return
+    notes.append(
+        f"{log.source}: {format_count(again, 'question occurs', 'questions occur')} several times under different "
+        f"ids, each read as a question of its own; if these are answers of several systems: --map system=COLUMN; "
+        "if they are repeats: --map query=question and --map repeat=COLUMN"
+    )
+
+
+def make_ids_unique(log: LogCollector, notes: list[str]) -> None:
+    """Give passages whose id has several texts an id of their own in each query."""
+    clashing = {log.rows[row][3] for row in log.other_texts}
+    if not clashing:
+        return
+    first = {name: log.texts.pop(name) for name in clashing}
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    example = ""
+    for number, (system, query, rank, name, score) in enumerate(log.rows):
+        if name not in clashing:
+            continue
+        text = log.other_texts.get(number, first[name])
+        of_query = names.setdefault((query, name), {})
+        if text not in of_query:
+            unique = f"{query}/{name}" + (f"#{len(of_query) + 1}" if of_query else "")
+            while unique in log.texts:
+                unique += "~"
+            of_query[text] = unique
+            log.texts[unique] = text
+        log.rows[number] = (system, query, rank, of_query[text], score)
+        example = example or f"{quote_short(name, 24)} is now {quote_short(of_query[text], 48)}"
+    passages = format_count(len(clashing), "passage id has", "passage ids have")
+    notes.append(f"{log.source}: {passages} different texts in different contexts, so they got new ids ({example})")
+
+
+class FoundReferences(NamedTuple):
+    """Pairs of query and relevant passage, the texts of passages that were not shown, and how many were."""
+
+    relevant: list[tuple[str, str]]
+    unseen: dict[str, str]
+    hits: int
+    total: int
+
+
+def find_references(
+    references: Mapping[str, Sequence[LoggedPassage]], shown: Mapping[str, Mapping[str, str]]
+) -> FoundReferences:
+    """Find the reference passages of each query among the passages ``shown``: their plain texts by name."""
+    relevant: list[tuple[str, str]] = []
+    unseen: dict[str, str] = {}
+    hits = total = 0
+    for query, passages in references.items():
+        for passage in dict.fromkeys(passages):
+            found = _find_shown(passage, shown.get(query, {}))
+            hits, total = hits + bool(found), total + 1
+            relevant += [(query, name) for name in found]
+            if not found:
+                name = passage.id if passage.id is not None else text_id(passage.text or "")
+                relevant.append((query, name))
+                unseen |= {name: passage.text} if passage.text is not None else {}
+    return FoundReferences(relevant, unseen, hits, total)
+
+
+def _find_shown(passage: LoggedPassage, shown: Mapping[str, str]) -> list[str]:
+    """The names of a passage that is known to be relevant among those shown, by id or text.
+
+    A log may cut its passages. Where several begin like the passage, nothing says which of them it is.
+    """
+    wanted = plain_text(passage.text or "")
+    found = [name for name, text in shown.items() if passage.id == name or _is_same(wanted, text)]
+    beginnings = {name: cut for name, text in shown.items() if name not in found and (cut := _cut_text(text))}
+    alike = Counter(beginnings.values())
+    return found + [name for name, cut in beginnings.items() if wanted.startswith(cut) and alike[cut] == 1]
+
+
+def _is_same(wanted: str, text: str) -> bool:
+    """Whether two texts are the same, or one contains the other."""
+    if not wanted or not text:
+        return False
+    return wanted == text or (min(len(wanted), len(text)) >= MIN_CONTAINED and (wanted in text or text in wanted))
+
+
+def _cut_text(text: str) -> str:
+    """The beginning of a text that a log has cut; nothing if it is whole, or too short to say which it is."""
+    start = text.removesuffix("…").removesuffix("...").rstrip()
+    return start if start != text and len(start) >= MIN_CONTAINED else ""

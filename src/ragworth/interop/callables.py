@@ -1,7 +1,8 @@
-"""Use Python functions as retrievers, from the text of a query to a list of hits.
+"""Use Python functions as retrievers, from the text of a query to a list of hits, and objects that have such a method.
 
 A function with a parameter ``k`` (or ``top_k``) gets the number of passages wanted; otherwise extra hits are cut off.
-:mod:`ragworth.interop.hits` lists the accepted return values.
+:mod:`ragworth.interop.hits` lists the accepted return values. LangChain's and LlamaIndex's documents are in the order
+shown; their ids are their own unless a field of their metadata is named.
 """
 
 from __future__ import annotations
@@ -31,6 +32,27 @@ def adopt(retriever: Any, identity: str = "") -> Retriever:
         return retriever(text, **{wanted: k}) if wanted else retriever(text)
 
     return Retriever(name, ask, identity=identity)
+
+
+def adopt_langchain(retriever: Any, identity: str = "") -> Retriever:
+    """Wrap a retriever, which sets its own number of documents, or a vector store, which gets the number wanted."""
+
+    def ask(text: str, k: int) -> Any:
+        if hasattr(retriever, "similarity_search"):
+            return retriever.similarity_search(text, k=k)
+        return retriever.invoke(text)
+
+    return Retriever(describe_callable(retriever), ask, by_place=True, identity=identity)
+
+
+def adopt_llamaindex(retriever: Any, identity: str = "") -> Retriever:
+    """Wrap a retriever, which sets its own number of nodes, or an index, which gets the number wanted."""
+
+    def ask(text: str, k: int) -> Any:
+        asked = retriever if hasattr(retriever, "retrieve") else retriever.as_retriever(similarity_top_k=k)
+        return asked.retrieve(text)
+
+    return Retriever(describe_callable(retriever), ask, by_place=True, identity=identity)
 
 
 def describe_callable(retriever: Any) -> str:

@@ -1,6 +1,6 @@
 """Use functions and objects of other libraries as retrievers.
 
-A library is a module here with a function ``adopt``, plus a line in `LIBRARIES`. Objects are recognized by their base
+A library is a function of a module here, plus a line in `LIBRARIES`. Objects are recognized by their base
 classes, so no library is imported needlessly.
 """
 
@@ -111,8 +111,8 @@ class Library(NamedTuple):
 
 LIBRARIES = (
     Library("pyterrier", ("Transformer",), "ragworth.interop.pyterrier:adopt"),
-    Library("langchain_core", ("Runnable", "VectorStore"), "ragworth.interop.langchain:adopt"),
-    Library("llama_index", ("BaseRetriever", "BaseIndex"), "ragworth.interop.llamaindex:adopt"),
+    Library("langchain_core", ("Runnable", "VectorStore"), "ragworth.interop.callables:adopt_langchain"),
+    Library("llama_index", ("BaseRetriever", "BaseIndex"), "ragworth.interop.callables:adopt_llamaindex"),
     Library("haystack", ("Component", "Pipeline", "PipelineBase", "AsyncPipeline"), "ragworth.interop.haystack:adopt"),
 )
 

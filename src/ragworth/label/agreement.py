@@ -8,32 +8,34 @@ labels given after a model's suggestion was shown are left out, and counted. Int
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ragworth.errors import format_count
-from ragworth.label.distances import answer_distance, scale_numbers
 from ragworth.label.labels import Label, Labels
-from ragworth.label.ratios import ratio_estimate
-from ragworth.label.spans import SpanAgreement, span_agreement
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import SpansField
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.judge_panels import Confusion, PairAgreement, confusions, pair_agreements, panel_agreements
+from ragworth.stats.resampling import resample_counts, share_interval, unit_numbers
 
 Floats = npt.NDArray[np.float64]
 QUICK = Resampling(resamples=400)
 """Resamples of a page that is computed while people label."""
+CHUNK = 256
+"""Resamples whose counts are held at a time."""
+NOTHING = "no two annotators of an item highlighted anything"
 
 
 class AnnotatorFacts(NamedTuple):
-    """What one annotator did. ``shares`` has the share of each value among the labels that count for agreement.
+    """What one annotator did.
 
     ``gold`` and ``self_agreement`` are (equal, all): answers equal to the gold answer, and to the person's own earlier
     answer.
@@ -42,7 +44,6 @@ class AnnotatorFacts(NamedTuple):
     name: str
     labels: int
     skipped: int
-    shares: Mapping[str, float]
     median_seconds: float | None
     gold: tuple[int, int]
     self_agreement: tuple[int, int]
@@ -58,16 +59,12 @@ class Dispute(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """Agreement of a project's annotators.
-
-    Everything is computed when it is first asked for. ``with_suggestions`` counts labels given after a suggestion too.
-    """
+    """Agreement of a project's annotators. Everything is computed when it is first asked for."""
 
     task: LabelTask
     items: Mapping[str, LabelItem]
     labels: Labels
     plan: Resampling = QUICK
-    with_suggestions: bool = False
 
     @cached_property
     def independent(self) -> list[Label]:
@@ -87,7 +84,7 @@ class LabelAgreement:
             return "gold items"
         if item.repeat_of:
             return "repeats"
-        if label.seen_suggestion and not self.with_suggestions:
+        if label.seen_suggestion:
             return "a suggestion was shown"
         return "" if self._main(label) is not None else f"no {self._main_name}"
 
@@ -161,8 +158,6 @@ class LabelAgreement:
     def _facts(self, name: str) -> AnnotatorFacts:
         mine = [label for label in self.labels if label.annotator == name]
         answers = {label.item: label for label in mine if label.value is not None}
-        counted = [self._main(label) for label in self.independent if label.annotator == name]
-        shares = {value: counted.count(value) / len(counted) for value in self.codes} if counted else {}
         seconds = [label.seconds for label in answers.values() if label.seconds is not None]
         golds = [(label, self.items[label.item].gold) for label in answers.values()]
         field_name = self.task.main.name
@@ -171,9 +166,7 @@ class LabelAgreement:
         same = [self._main(label) == self._main(first) for label, first in again if first is not None]
         skipped = sum(label.value is None for label in mine)
         middle = median(seconds) if seconds else None
-        return AnnotatorFacts(
-            name, len(answers), skipped, shares, middle, (sum(equal), len(equal)), (sum(same), len(same))
-        )
+        return AnnotatorFacts(name, len(answers), skipped, middle, (sum(equal), len(equal)), (sum(same), len(same)))
 
     @cached_property
     def disputes(self) -> list[Dispute]:
@@ -209,3 +202,86 @@ class LabelAgreement:
     def _groups(self) -> npt.NDArray[np.int64]:
         names = np.array([self.items[item].group or item for item in self._labelled], dtype=str)
         return np.unique(names, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def ratio_estimate(above: Floats, below: Floats, groups: npt.ArrayLike, plan: Resampling, nothing: str) -> Estimate:
+    """Σ above / Σ below, with a bootstrap interval over groups of rows. Without rows, ``nothing`` is the reason."""
+    if not len(above) or not below.sum():
+        return Estimate(reason=nothing)
+    units = unit_numbers(groups, len(above))
+    sums = np.zeros((int(units.max()) + 1, 2))
+    np.add.at(sums, units, np.column_stack([above, below]))
+    draws = np.concatenate([n @ sums for n in resample_counts(len(sums), plan.resamples, plan.seed, CHUNK)])
+    shares = np.divide(draws[:, 0], draws[:, 1], out=np.full(len(draws), np.nan), where=draws[:, 1] > 0)
+    low, high = share_interval(shares, len(sums), plan.level) or (None, None)
+    return Estimate(float(above.sum() / below.sum()), low, high, n=len(above))
+
+
+class SpanAgreement(NamedTuple):
+    """F1 of two annotators' highlights, over all pairs of annotators and all items of which either highlighted some.
+
+    ``exact`` counts spans with equal ends; ``overlap`` counts characters. Both are 2·shared / (first's + second's),
+    summed over pairs and items; n counts pairs.
+    """
+
+    exact: Estimate
+    overlap: Estimate
+
+
+def span_agreement(
+    labels: Sequence[Label], items: Mapping[str, LabelItem], field: str, plan: Resampling
+) -> SpanAgreement:
+    """Agreement of the highlights in a field; labels without a value have none."""
+    by_item: dict[str, list[list[Any]]] = {}
+    for label in labels:
+        if label.value is not None:
+            by_item.setdefault(label.item, []).append(list(label.value.get(field) or ()))
+    groups: list[str] = []
+    counts: list[tuple[int, int, int, int]] = []
+    for item, every in by_item.items():
+        for first, second in combinations(every, 2):
+            if first or second:
+                groups.append(items[item].group or item)
+                counts.append((*_shared_spans(first, second), *_shared_characters(first, second)))
+    table = np.array(counts, dtype=np.float64).reshape(-1, 4)
+    exact, overlap = (ratio_estimate(table[:, at], table[:, at + 1], np.array(groups), plan, NOTHING) for at in (0, 2))
+    return SpanAgreement(exact, overlap)
+
+
+def _shared_spans(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Twice the number of equal spans, and the number of all."""
+    a, b = ({(one["part"], one["start"], one["end"]) for one in side} for side in (first, second))
+    return 2 * len(a & b), len(a) + len(b)
+
+
+def _shared_characters(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Twice the number of characters that both highlighted, and the sum of both."""
+    shared = sum(
+        max(0, min(a["end"], b["end"]) - max(a["start"], b["start"]))
+        for a in first
+        for b in second
+        if a["part"] == b["part"]
+    )
+    return 2 * shared, sum(one["end"] - one["start"] for side in (first, second) for one in side)
+
+
+def scale_numbers(task: LabelTask) -> dict[str, float]:
+    """The number of each value: its score if they are in order and differ, otherwise its place in the scale."""
+    options = task.main.options
+    scores = {option.value: float(option.score) for option in options if option.score is not None}
+    if task.ordered and len(set(scores.values())) == len(options):
+        return scores
+    return {option.value: float(at) for at, option in enumerate(options)}
+
+
+def answer_distance(task: LabelTask, values: Sequence[str]) -> float:
+    """Mean distance of every two values: a share of the scale, or 0 and 1 if it has no order.
+
+    0 if all are equal, or if there are fewer than two.
+    """
+    numbers = scale_numbers(task)
+    width = max(numbers.values()) - min(numbers.values())
+    pairs = list(combinations([numbers[value] for value in values], 2))
+    if not pairs:
+        return 0.0
+    return sum(abs(a - b) / width if task.ordered else float(a != b) for a, b in pairs) / len(pairs)

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.errors import format_count
 from ragworth.formats.judges import NO_SCORE
 from ragworth.label.labels import ADJUDICATED, Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
@@ -20,7 +19,6 @@ from ragworth.two_judges.strata import CORRECTION_STRATA, SAMPLE_STRATA
 
 NO_MAJORITY = "no-majority"
 """Status of an item whose labels have no majority, and that nobody adjudicated."""
-Consensus = Literal["majority", "median", "mean"]
 FACTS = ("judge", "value", "label", "stratum", "probability", "seen_suggestion")
 
 
@@ -94,20 +92,18 @@ class LabelledData:
         seen = {label.item for label in self.labels}
         return sum(item.stratum in CORRECTION_STRATA and item.id not in seen for item in self.items.values())
 
-    def consensus(
-        self, how: Consensus = "majority", *, strata: Collection[str] | None = None
-    ) -> dict[TableName, pl.DataFrame]:
-        """One row for each thing: the adjudicated label, or what all labels come to.
+    def consensus(self, *, strata: Collection[str] | None = None) -> dict[TableName, pl.DataFrame]:
+        """One row for each thing: the adjudicated label, or the majority's.
 
-        ``majority``: the value of more than half of them, otherwise none (status ``no-majority``); a word without a
-        score has no value either (``no-score``). ``median`` and ``mean`` need numbers. ``source`` says how many people
-        it is from. ``strata``: only items of these; tables without any are left out.
+        The majority's is the value of more than half of the labels, otherwise none (status ``no-majority``); a word
+        without a score has no value either (``no-score``). ``source`` says how many people it is from. ``strata``: only
+        items of these; tables without any are left out.
         """
         parts = {
             name: frame if strata is None else frame.filter(pl.col("stratum").is_in(list(strata)))
             for name, frame in self.tables.items()
         }
-        return {name: _agree(part, how) for name, part in parts.items() if part.height}
+        return {name: _agree(part) for name, part in parts.items() if part.height}
 
 
 def key_columns(frame: pl.DataFrame) -> list[str]:
@@ -115,10 +111,7 @@ def key_columns(frame: pl.DataFrame) -> list[str]:
     return [name for name in frame.columns if name not in FACTS]
 
 
-def _agree(mine: pl.DataFrame, how: Consensus) -> pl.DataFrame:
-    if how != "majority" and mine["value"].null_count():
-        words = sorted(set(mine.filter(pl.col("value").is_null())["label"].drop_nulls()))
-        raise InputError(f"{how} needs numbers, and {format_list(words)} have none", remedy="use the majority")
+def _agree(mine: pl.DataFrame) -> pl.DataFrame:
     keys = key_columns(mine)
     groups: dict[tuple[Any, ...], list[tuple[str, Any, Any]]] = {}
     strata: dict[tuple[Any, ...], str] = {}
@@ -126,28 +119,23 @@ def _agree(mine: pl.DataFrame, how: Consensus) -> pl.DataFrame:
     for key, (judge, value, label, stratum) in zip(mine.select(keys).iter_rows(), facts, strict=True):
         groups.setdefault(key, []).append((judge, value, label))
         strata[key] = stratum
-    rows = [(*key, *_agreed_facts(labels, how), strata[key]) for key, labels in groups.items()]
+    rows = [(*key, *_agreed_facts(labels), strata[key]) for key, labels in groups.items()]
     columns = {"value": pl.Float64, **dict.fromkeys(("label", "status", "source", "stratum"), pl.String)}
     schema: dict[str, Any] = {**{name: mine.schema[name] for name in keys}, **columns}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _agreed_facts(labels: list[tuple[str, Any, Any]], how: Consensus) -> tuple[float | None, str | None, str, str]:
+def _agreed_facts(labels: list[tuple[str, Any, Any]]) -> tuple[float | None, str | None, str, str]:
     """Value, label, status and source of a thing: from the adjudicated label, or from all."""
     settled = [(value, label) for judge, value, label in labels if judge == ADJUDICATED]
     people = len({judge for judge, _, _ in labels})
-    source = ADJUDICATED if settled else f"{format_count(people, 'person', 'people')}, {how}"
-    return (*_combined(settled or [(value, label) for _, value, label in labels], how), source)
+    source = ADJUDICATED if settled else f"{format_count(people, 'person', 'people')}, majority"
+    return (*_majority(settled or [(value, label) for _, value, label in labels]), source)
 
 
-def _combined(pairs: list[tuple[Any, Any]], how: Consensus) -> tuple[float | None, str | None, str]:
-    """The value and label that some labels come to, and the status."""
-    if how == "majority":
-        (value, label), count = Counter(pairs).most_common(1)[0]
-        if 2 * count <= len(pairs):
-            return None, None, NO_MAJORITY
-        return value, label, NO_SCORE if value is None else OK
-    numbers = [value for value, _ in pairs]
-    value = float(median(numbers)) if how == "median" else sum(numbers) / len(numbers)
-    label = next((word for number, word in pairs if number == value), None)
-    return value, label, OK
+def _majority(pairs: list[tuple[Any, Any]]) -> tuple[float | None, str | None, str]:
+    """The value and label of more than half of some labels, and the status."""
+    (value, label), count = Counter(pairs).most_common(1)[0]
+    if 2 * count <= len(pairs):
+        return None, None, NO_MAJORITY
+    return value, label, NO_SCORE if value is None else OK

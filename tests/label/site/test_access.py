@@ -59,7 +59,7 @@ ADDRESSES = {**EVERYONE, **SIGNED_IN, **REVIEWERS, **OWNERS}
 
 
 def test_the_table_above_names_every_route(site: Site) -> None:
-    from ragworth.label.site.roles import PERMISSIONS
+    from ragworth.label.site.middleware import PERMISSIONS
     from ragworth.label.site.urls import urlpatterns
 
     assert len(urlpatterns) == len(PERMISSIONS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from ragworth.formats.files import create_file
 from ragworth.label.dataset import LabelledData
+from ragworth.label.tasks.fields import text_hash
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,9 @@ def write_json(value: Any, path: Path) -> Path:
     with create_file(path) as file:
         file.write((json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode("utf-8", "surrogatepass"))
     return path
+
+
+def safe_file_name(name: str) -> str:
+    """A name that is safe in every file system; different names stay different, also where case is ignored."""
+    plain = re.sub(r"[^\w-]+", "_", name, flags=re.ASCII).strip("_")[:60]
+    return plain if plain and plain == name.lower() else f"{plain or 'judge'}-{text_hash(name)[:8]}"

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from ragworth.errors import InputError
 from ragworth.label.dataset import LabelledData
-from ragworth.label.exports.contract import LabelExport, write_json_lines
-from ragworth.label.exports.file_names import safe_file_name
+from ragworth.label.exports.contract import LabelExport, safe_file_name, write_json_lines
 from ragworth.label.labels import Label
 from ragworth.label.tasks.answerability import YES
 from ragworth.label.tasks.contract import LabelItem

@@ -10,8 +10,7 @@ import polars as pl
 from ragworth.errors import InputError, quote_short
 from ragworth.formats.files import create_file
 from ragworth.label.dataset import LabelledData
-from ragworth.label.exports.contract import LabelExport
-from ragworth.label.exports.file_names import safe_file_name
+from ragworth.label.exports.contract import LabelExport, safe_file_name
 from ragworth.tables import OK
 
 ASPECT = "relevance"

@@ -12,10 +12,10 @@ from ragworth.errors import InputError, format_list, quote_short
 from ragworth.label.disagreement import read_disagreement
 from ragworth.label.imports import import_labels
 from ragworth.label.items import read_items
-from ragworth.label.opening import open_label_source
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.site.settings import SiteOptions
 from ragworth.label.site.startup import open_site, site_folder
+from ragworth.label.sources import open_label_source
 from ragworth.label.tasks import LabelItem, LabelTask, load_task
 
 if TYPE_CHECKING:

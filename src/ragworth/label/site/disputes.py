@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from ragworth.label.distances import answer_distance
+from ragworth.label.agreement import answer_distance
 from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem
 from ragworth.label.site.project_task import task_of
 

@@ -11,22 +11,32 @@ locks the whole database.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from datetime import timedelta
+from functools import lru_cache
+from typing import Any
 
+import numpy as np
 from django.db import connection
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from ragworth.label.site.candidates import find_free, find_repeat, has_repeats
-from ragworth.label.site.models import Assignment, Project, ProjectItem, User
-from ragworth.label.site.openings import open_groups
+from ragworth.label.site.models import Assignment, LabelEvent, Project, ProjectItem, User
+from ragworth.label.site.project_task import label_item, task_of
 from ragworth.label.site.transactions import locks_rows, writing
+from ragworth.label.tasks import LabelItem, Value
 
 UNLIMITED = 1_000_000
 """Open slots of an item that everyone labels: gold items, repeats, and those of a task that follows another."""
 REPEAT_GAP = 10
 """Answers between an item and its repeat, unless nothing else is left."""
+CHUNKS = (12, 60, 500)
+"""Items of a person's order that are looked up in one query, one chunk after another, before all open items are."""
+HAD = (Assignment.DONE, Assignment.SKIPPED, Assignment.EXTRA)
+"""States after which an item isn't offered to the same person again."""
+Order = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @writing()
@@ -186,3 +196,111 @@ def count_items(user: User, project: Project) -> int:
     """How many items of a project a person has labelled or holds."""
     counted = (Assignment.DONE, Assignment.LEASED)
     return int(Assignment.objects.filter(user=user, project=project, state__in=counted).count())
+
+
+def open_groups(user: User, project: Project) -> int:
+    """Reserve the items that have opened for a person since the last time, and count them."""
+    ready = _finished_groups(user, project.after)
+    opened = set(Assignment.objects.filter(project=project, user=user).values_list("item__group", flat=True).distinct())
+    return sum(_open_group(user, project, group, ready[group]) for group in sorted(ready.keys() - opened))
+
+
+def _finished_groups(user: User, first: Project) -> dict[str, list[tuple[LabelItem, Value]]]:
+    """Groups in which nothing of the first task is left for a person, with their answers."""
+    done = Assignment.objects.filter(project=first, user=user, state=Assignment.DONE)
+    groups = list(done.values_list("item__group", flat=True).distinct())
+    unfinished = set(
+        free_items(user, first).filter(group__in=groups, repeat_of="").values_list("group", flat=True).distinct()
+    )
+    held = Assignment.objects.filter(project=first, user=user, state=Assignment.LEASED)
+    unfinished |= set(held.values_list("item__group", flat=True))
+    answers: dict[str, list[tuple[LabelItem, Value]]] = defaultdict(list)
+    for row in done.filter(item__group__in=set(groups) - unfinished).select_related("item").order_by("item__position"):
+        last = LabelEvent.objects.filter(item=row.item, user=user, kind=LabelEvent.ANSWER).order_by("-id").first()
+        if last is not None and not row.item.repeat_of:
+            answers[row.item.group].append((label_item(row.item, first.task), last.value))
+    return answers
+
+
+def _open_group(user: User, project: Project, group: str, earlier: list[tuple[LabelItem, Value]]) -> int:
+    rows = {row.key: row for row in ProjectItem.objects.filter(project=project, group=group).order_by("position")}
+    candidates = [label_item(row, project.task) for row in rows.values()]
+    chosen = task_of(project).open_items(user.name, candidates, earlier, project.seed)
+    Assignment.objects.bulk_create(
+        Assignment(project=project, item=rows[item.id], user=user, state=Assignment.RESERVED) for item in chosen
+    )
+    return len(chosen)
+
+
+@lru_cache(maxsize=256)
+def personal_order(seed: int, user: int, count: int) -> Order:
+    """The positions of a project's items in the order in which one person sees them."""
+    return np.random.default_rng([seed, user]).permutation(count)
+
+
+@lru_cache(maxsize=256)
+def personal_ranks(seed: int, user: int, count: int) -> Order:
+    """The inverse of `personal_order`: where in a person's order each position is."""
+    return np.argsort(personal_order(seed, user, count))
+
+
+def find_free(user: User, project: Project, after: int | None = None) -> ProjectItem | None:
+    """The next item with an open slot that a person hasn't had, in their order from where they are, locked.
+
+    ``after``: the position where they are; otherwise that of the item they took last.
+    """
+    free = free_items(user, project).filter(repeat_of="")
+    for positions in _positions(user, project, free, after):
+        at = " ".join(f"WHEN {position} THEN {place}" for place, position in enumerate(positions))
+        in_order = free.filter(position__in=positions).order_by(RawSQL(f'CASE "position" {at} END', ()))
+        if item := lock_first(in_order):
+            return item
+    return None
+
+
+def lock_first(items: QuerySet[ProjectItem]) -> ProjectItem | None:
+    """The first of some items that nobody else has locked."""
+    found: ProjectItem | None = items.select_for_update(skip_locked=True).first()
+    return found
+
+
+def _positions(user: User, project: Project, free: QuerySet[ProjectItem], after: int | None) -> Iterator[list[int]]:
+    """A person's order in chunks, from where they are; then that of all free items."""
+    arguments = (project.seed, user.pk, project.item_count)
+    order, ranks = personal_order(*arguments), personal_ranks(*arguments)
+    if after is None:
+        taken = Assignment.objects.filter(project=project, user=user).order_by("-id")
+        after = taken.values_list("item__position", flat=True).first()
+    start = int(ranks[after]) if after is not None else 0
+    begin = start
+    for size in CHUNKS:
+        if begin < len(order):
+            yield order[begin : begin + size].tolist()
+        begin += size
+    rest = sorted(free.values_list("position", flat=True), key=lambda place: int(ranks[place] - start) % len(order))
+    yield from (rest[at : at + CHUNKS[-1]] for at in range(0, len(rest), CHUNKS[-1]))
+
+
+def has_repeats(project: Project) -> bool:
+    """Whether a project has items that repeat another one."""
+    return _has_repeats(project.pk, str(project.created_at), project.item_count)
+
+
+@lru_cache(maxsize=256)
+def _has_repeats(project: int, created_at: str, items: int) -> bool:
+    """Remembered until items are added; the time tells projects of two sites apart."""
+    return bool(ProjectItem.objects.filter(project=project).exclude(repeat_of="").exists())
+
+
+def find_repeat(user: User, project: Project, gap: int) -> ProjectItem | None:
+    """An item that repeats one that a person labelled at least ``gap`` answers ago, locked."""
+    mine = LabelEvent.objects.filter(project=project, user=user, kind=LabelEvent.ANSWER).order_by("-id")
+    answered = mine.values_list("item__key", flat=True)[gap:]
+    waiting = free_items(user, project).exclude(repeat_of="")
+    return lock_first(waiting.filter(repeat_of__in=list(answered)).order_by("id")) if waiting.exists() else None
+
+
+def free_items(user: User, project: Project) -> QuerySet[ProjectItem]:
+    """Items with an open slot that a person neither holds nor has had."""
+    taken = Assignment.objects.filter(item=OuterRef("pk"), user=user, state__in=(*HAD, Assignment.LEASED))
+    return ProjectItem.objects.filter(~Exists(taken), project=project, open_slots__gt=0)

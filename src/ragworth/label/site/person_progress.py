@@ -8,7 +8,7 @@ from statistics import median
 
 from django.db.models import Count, Q, QuerySet
 
-from ragworth.label.site.candidates import free_items
+from ragworth.label.site.leases import free_items
 from ragworth.label.site.models import Assignment, LabelEvent, Membership, Project, User
 
 RECENT = 50

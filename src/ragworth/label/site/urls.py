@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import register_converter
 
-from ragworth.label.site.roles import EVERYONE, OWNERS, REVIEWERS, SIGNED_IN, RowId, route
+from ragworth.label.site.middleware import EVERYONE, OWNERS, REVIEWERS, SIGNED_IN, RowId, route
 from ragworth.label.site.views import account, adjudication, labelling, managing, overview, people
 
 register_converter(RowId, "id")
