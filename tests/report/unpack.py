@@ -9,5 +9,5 @@ from typing import Any
 
 
 def unpack_json(data: bytes) -> Any:
-    """What `ragworth.report.renderers.pack.pack_json` packed."""
+    """What `ragworth.report.renderers.html.pack_json` packed."""
     return json.loads(gzip.decompress(base64.b64decode(data)))

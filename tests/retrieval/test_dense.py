@@ -18,9 +18,10 @@ from polars.testing import assert_frame_equal
 
 from ragworth.errors import InputError
 from ragworth.retrieval import StepContext, retrieve
-from ragworth.retrieval.encoders import block_cache, exact_search, open_encoder
+from ragworth.retrieval.encoders import block_cache, open_encoder
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
 from ragworth.retrieval.encoders.vector_cache import load_vectors
+from ragworth.retrieval.steps import dense
 from ragworth.retrieval.steps.dense import Dense
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import write_encoder
@@ -67,10 +68,10 @@ def test_exact_search_is_that_of_sorting_all(n: int, asked: int, k: int, rows: i
     every = draw.astype(np.float32)
     places = chance.permutation(n)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(exact_search, "ROWS", rows)
-        patched.setattr(exact_search, "QUERIES", 2)
-        patched.setattr(exact_search, "PAIRS", 7)
-        found = exact_search.search_exact(every[:n], every[n:], places, k)
+        patched.setattr(dense, "ROWS", rows)
+        patched.setattr(dense, "QUERIES", 2)
+        patched.setattr(dense, "PAIRS", 7)
+        found = dense.search_exact(every[:n], every[n:], places, k)
     assert [each.rows.tolist() for each in found] == plain(every[:n], every[n:], places, k)
     for each, query in zip(found, every[n:], strict=True):
         expected = every[:n][each.rows].astype(np.float64) @ query.astype(np.float64)
@@ -81,7 +82,7 @@ def test_equal_vectors_have_equal_scores_wherever_they_stand() -> None:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(3000, 37)).astype(np.float32)
     vectors[::7] = vectors[0]
-    (found,) = exact_search.search_exact(vectors, vectors[:1], np.arange(3000), 429)
+    (found,) = dense.search_exact(vectors, vectors[:1], np.arange(3000), 429)
     assert found.rows.tolist() == list(range(0, 3000, 7))[::-1]
     assert len(set(found.scores)) == 1
 

@@ -11,9 +11,8 @@ import pytest
 
 from ragworth.errors import InputError, ModelError
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.encoders.inverted_index import Postings
 from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder
-from ragworth.retrieval.steps.sparse import open_sparse_encoder
+from ragworth.retrieval.steps.sparse import Postings, open_sparse_encoder
 from tests.retrieval.samples import PASSAGES, passages, world
 from tests.retrieval.tiny import CONFIG, write_encoder
 

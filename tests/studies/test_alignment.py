@@ -22,7 +22,7 @@ from ragworth.formats.theta import Theta
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.prediction.correlations import Prediction
-from ragworth.report.page.prediction import outcome_predictions
+from ragworth.report.page.relations import outcome_predictions
 from ragworth.results import Results
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_contexts

@@ -18,11 +18,11 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.config import Workspace
 from ragworth.errors import format_count
-from ragworth.graders.answer_overlap import answer_f1
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.report.wording import count_queries, p_words, with_interval
+from ragworth.results import Results
 from ragworth.retrieval.candidates import SPARE, Unusable
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
@@ -31,8 +31,11 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats
+from ragworth.tables import ANSWERED_STATUSES
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
+from ragworth.tasks.text_lookup import TextLookup
+from ragworth.text_match.overlap import token_f1
 
 RANDOM, RETRIEVED = "with random", "with retrieved"
 ARMS = [RANDOM, RETRIEVED]
@@ -182,3 +185,17 @@ class Noise(PoolStudy):
         one = taus[best[1]]
         figures = f"τ = {with_interval(one)} ({p_words(one.p_holm)} after Holm)"
         return f"of {queries} with only one correct answer, {best[0]}: {figures}."
+
+
+def answer_f1(results: Results) -> pl.DataFrame:
+    """system, query and value for each answer that has a text and accepted ones to compare it with."""
+    rows = []
+    if results.answers is not None:
+        texts = TextLookup(results.collection)
+        written = results.answers.frame.filter(pl.col("status").is_in(ANSWERED_STATUSES)).drop_nulls("text")
+        rows = [
+            (system, query, token_f1(text, accepted))
+            for system, query, text in written.select("system", "query", "text").iter_rows()
+            if (accepted := texts.known_answers(query))
+        ]
+    return pl.DataFrame(rows, {"system": pl.String, "query": pl.String, "value": pl.Float64}, orient="row")

@@ -20,9 +20,8 @@ from ragworth.report.document import Heading
 from ragworth.report.page import explorer
 from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
-from ragworth.report.page.prediction import RESAMPLES, outcome_predictions
 from ragworth.report.page.rankings import MetricMean, Ranking
-from ragworth.report.page.relations import _best_sentence
+from ragworth.report.page.relations import RESAMPLES, _best_sentence, outcome_predictions
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.diagnosis import _finding
 from ragworth.report.page.sections.verdict import leaderboard as leaderboard_table

@@ -28,11 +28,10 @@ from ragworth.report.charts.names import shorten_names
 from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems
-from ragworth.report.page.prediction import outcome_predictions
 from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
+from ragworth.report.page.relations import outcome_predictions
 from ragworth.report.page.sections.verdict import unlabelled_note
-from ragworth.report.renderers.html import bundle_vega, vega_bundle
-from ragworth.report.renderers.pack import source_hash
+from ragworth.report.renderers.html import bundle_vega, source_hash, vega_bundle
 from ragworth.tables import Judgments, Scores
 from tests.report.page import odd_samples, samples
 from tests.report.page.small_samples import with_values

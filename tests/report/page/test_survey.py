@@ -18,7 +18,7 @@ from ragworth.diagnosis import FINDINGS
 from ragworth.errors import InputError
 from ragworth.report import page
 from ragworth.report.page import explorer
-from ragworth.report.page.chosen import chosen_queries, most_queries
+from ragworth.report.page.building import chosen_queries, most_queries
 from ragworth.report.page.sections.explorer import explorer_note
 from ragworth.report.page.survey import build_survey
 from ragworth.results import Results

@@ -17,8 +17,7 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 from ragworth.errors import InputError, TableError
-from ragworth.report.renderers.html import render_page
-from ragworth.report.renderers.pack import source_hash
+from ragworth.report.renderers.html import render_page, source_hash
 from ragworth.report.study import StudyTable, study_document, study_text, write_study
 from ragworth.storage.file_record import RECORD_NAME as RECORD
 from tests.report.page.odd_samples import BAD

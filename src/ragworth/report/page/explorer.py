@@ -21,7 +21,7 @@ from ragworth.report.charts.names import shorten_names
 from ragworth.report.page.depths import listed_depth, shown_depth
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import select_queries
-from ragworth.report.renderers.pack import pack_json
+from ragworth.report.renderers.html import pack_json
 from ragworth.results import Results
 from ragworth.tables import OK
 

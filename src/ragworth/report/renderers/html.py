@@ -5,6 +5,8 @@ Templates escape everything that is not :class:`markupsafe.Markup`: ids, names a
 
 from __future__ import annotations
 
+import base64
+import gzip
 import hashlib
 import json
 import re
@@ -21,12 +23,23 @@ import ragworth
 from ragworth.errors import FormatError, MissingExtraError, format_cell
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
-from ragworth.report.renderers.pack import pack_json, source_hash
 from ragworth.storage.output import write_output
 from ragworth.storage.user_folder import cache_folder
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+def pack_json(value: Any) -> bytes:
+    """JSON, gzipped (without a time, so that equal data give equal pages) and in base64."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0))
+
+
+def source_hash(content: str) -> str:
+    """The name of an inline script or style in a Content-Security-Policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
 
 SCRIPTS = ("data.js", "theme.js", "charts.js", "list.js", "query.js", "sentences.js", "app.js")
 """Ours, in the order in which they need each other."""

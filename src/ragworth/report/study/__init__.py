@@ -7,9 +7,8 @@
 from __future__ import annotations
 
 from ragworth.report.renderers.terminal import render_text
-from ragworth.report.study.document import study_document
 from ragworth.report.study.findings import Findings, StudyFigure, StudyTable
-from ragworth.report.study.writing import write_study
+from ragworth.report.study.writing import study_document, write_study
 
 __all__ = ["Findings", "StudyFigure", "StudyTable", "study_document", "study_text", "write_study"]
 
