@@ -11,7 +11,7 @@ ragworth score runs/bm25.run runs/dense.run runs/rerank.run \
 echo
 echo "== ragworth compare: is the difference real?"
 ragworth compare runs/bm25.run runs/dense.run runs/rerank.run \
-    --qrels qrels.txt --judgments abstention.csv -m nDCG@5 -m UDCG@5 --changes 2
+    --qrels qrels.txt --judgments abstention.csv -m nDCG@5 -m UDCG@5
 
 echo
 echo "Next: your own files. See README.md, or: ragworth score --help"

@@ -26,16 +26,14 @@ class AskOptions:
     score: str = ""
     max_tokens: int = 256
     temperature: float = 0.0
-    top_p: float = 1.0
-    stop: tuple[str, ...] = ()
     seed: int = 0
     n: int = 1
 
     def __post_init__(self) -> None:
         if self.labels and self.score:
             raise InputError("both labels and a column to score were given", remedy="choose one of them")
-        if not (isfinite(self.temperature) and self.temperature >= 0 and 0 < self.top_p <= 1):
-            raise InputError(f"the temperature is {self.temperature} and top_p {self.top_p}", expected="finite numbers")
+        if not (isfinite(self.temperature) and self.temperature >= 0):
+            raise InputError(f"the temperature is {self.temperature}", expected="a finite number from 0")
         if len(set(self.labels)) < len(self.labels) or len(self.labels) == 1 or "" in self.labels:
             raise InputError(f"the labels are {', '.join(map(repr, self.labels))}", expected="two or more, each once")
 
@@ -117,8 +115,8 @@ def _request(template: Template, row: Mapping[str, Any], way: AskOptions) -> Req
     if way.labels:
         return Choose(prompt, way.labels, way.estimator)  # type: ignore[arg-type]
     if not way.score:
-        stop = tuple(dict.fromkeys((*way.stop, *template.reply.stop)))
-        return Generate(prompt, way.max_tokens, way.temperature, way.top_p, stop, way.seed, way.n)
+        stop = template.reply.stop
+        return Generate(prompt, way.max_tokens, way.temperature, stop=stop, seed=way.seed, n=way.n)
     if not isinstance(row.get(way.score), str):
         raise InputError(f"no text in the column {way.score!r}", expected="a text to score")
     return Score(prompt, row[way.score])

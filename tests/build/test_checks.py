@@ -104,7 +104,7 @@ def test_a_question_that_repeats_only_dropped_ones_is_kept() -> None:
     rows = [(f"q{number}", "self-contained", "pass" if number else "fail", 0.0, "it") for number in range(3)]
     rows += [(f"q{number}", "duplicate", "fail" if number else "pass", 0.9, "like q0") for number in range(3)]
     frame = pl.DataFrame(rows, schema=["question", "check", "verdict", "value", "reason"], orient="row")
-    found = CheckResult(from_drafts(drafts, passages), frame, None, None, (), {"q1": ("q0",), "q2": ("q0", "q1")})
+    found = CheckResult(from_drafts(drafts, passages), frame, (), {"q1": ("q0",), "q2": ("q0", "q1")})
     settled = apply_checks(drafts, found)
     assert [(draft.id, draft.status) for draft in drafts] == [
         ("q0", "self-contained"),

@@ -53,7 +53,7 @@ def test_texts_are_sampled_and_ratings_are_not() -> None:
         seen.append(request)
         return reply(request)
 
-    chain(script, ONCE._replace(sampling=Sampling(0.7, 0.95, 7, 1))).run()
+    chain(script, ONCE._replace(sampling=Sampling(0.7, 7, 1))).run()
     written = [each for each in seen if isinstance(each, Generate)]
     assert {(each.temperature, each.top_p, each.seed) for each in written} == {(0.7, 0.95, 7)}
     assert {type(each) for each in seen} == {Generate, Choose}

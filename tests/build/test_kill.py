@@ -155,7 +155,7 @@ def given(tmp_path: Path) -> Path:
 
 COMMANDS = {
     "questions": (
-        "questions {}/docs -o OUT --plan {}/plan.toml -n 3 --drafts 1.5 --encoder none -M writer -M reader -M judge",
+        "questions {}/docs -o OUT --plan {}/plan.toml -n 3 --encoder none -M writer -M reader -M judge",
         ("write", "read", "judge"),
     ),
     "check": ("check {}/testset.jsonl -o OUT/findings.csv --encoder none -M reader -M judge", ("read", "judge")),
@@ -168,8 +168,7 @@ COMMANDS = {
         ("relevance",),
     ),
     "nuggets": (
-        "nuggets {}/contexts.jsonl --queries {}/queries.jsonl -p {}/passages.jsonl --window 1 -M writer "
-        "-o OUT/nuggets.jsonl --rows OUT/rows.parquet",
+        "nuggets {}/contexts.jsonl --queries {}/queries.jsonl -p {}/passages.jsonl -M writer -o OUT/nuggets.jsonl",
         ("nuggets", "importance"),
     ),
     "assign": (

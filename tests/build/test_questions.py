@@ -242,7 +242,6 @@ def test_a_collection_is_a_workspace(corpus: Corpus, drafts: Drafts, written: Pa
     assert labelled(written / "qrels.txt") == labels
     assert len(Drafts.read(written / "drafts.jsonl")) == len(drafts)
     assert CollectionCard.read(written).license == "CC0"
-    assert "Mills &amp; more" in (written / "card.md").read_text()
 
 
 def test_files_of_others_are_never_replaced(built: BuiltQuestions, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def arguments(docs: Path, url: str, *more: str) -> list[str]:
     place = docs.parent
     models = ["-M", f"openai:writer@{url}", "-M", f"openai:reader@{url}", "--encoder", "none"]
     paths = ["-o", str(place / "out"), "-s", str(place / "calls.sqlite"), "--plan", str(place / "plan.toml")]
-    return ["build", "questions", str(docs), "-n", "6", "--drafts", "1.5", *models, *paths, *more]
+    return ["build", "questions", str(docs), "-n", "6", *models, *paths, *more]
 
 
 def build(docs: Path, url: str, *more: str) -> Result:

@@ -127,8 +127,6 @@ CHOICES: dict[str, tuple[CallFilter, int]] = {
     "errors-of-a-kind": (CallFilter(errors=True, kind="score"), 0),
     "prompts": (CallFilter(prompts=True), 6),
     "prompts-of-errors": (CallFilter(prompts=True, errors=True), 2),
-    "old": (CallFilter(older_than_days=1), 0),
-    "old-enough": (CallFilter(older_than_days=0.0, kind="choose"), 4),
 }
 
 

@@ -202,10 +202,10 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 
 def test_compare_as_json_holds_everything() -> None:
-    result = call("compare", "-q", QRELS, "-m", "P@5", *RUNS, "-f", "json", "--changes", "2", "--test", "t")
+    result = call("compare", "-q", QRELS, "-m", "P@5", *RUNS, "-f", "json", "--test", "t")
     data = json.loads(result.stdout)
     assert (data["test"], data["level"], data["seed"]) == ("t", 0.95, 0)
-    assert [len(data[key]) for key in ("summary", "differences", "changes")] == [3, 2, 4]
+    assert [len(data[key]) for key in ("summary", "differences", "changes")] == [3, 2, 10]
 
 
 def test_a_gate_without_values_is_an_error_and_not_a_pass(tmp_path: Path) -> None:

@@ -459,23 +459,6 @@ def test_tuning_by_relevance(desk: Desk) -> None:
     assert set(grid["win_rate"]) == {1.0}
 
 
-def test_tuning_by_outcomes(desk: Desk) -> None:
-    # 10 is more than 9, as numbers go.
-    outcomes = desk.save("outcomes.csv", "system,query,value\nA,q1,10\nB,q1,9\nA,q2,1\nB,q2,0\n")
-    rows = lines(fine(desk("tune", confident(desk, system=True), "--outcomes", outcomes, "-f", "jsonl")).stdout)
-    assert {row["win_rate"] for row in rows} == {1.0}
-
-
-def test_tuning_by_outcomes_of_several_aspects_is_not_guessed_at(desk: Desk) -> None:
-    """With two values a context, which is better? By one of them A wins, by the other B does."""
-    table = "system,query,aspect,value\n" + "".join(
-        f"{system},{query},{aspect},{value}\n"
-        for query in ("q1", "q2")
-        for system, aspect, value in (("A", "grade", 1), ("B", "grade", 0), ("A", "cost", 0), ("B", "cost", 1))
-    )
-    refused(desk("tune", confident(desk, system=True), "--outcomes", desk.save("outcomes.csv", table)), "aspect")
-
-
 def test_tuning_of_what_was_annotated(desk: Desk) -> None:
     fine(desk.annotate("confidence", "--each", "-o", desk.path("c.parquet")))
     result = fine(desk("tune", desk.path("c.parquet"), "-q", desk.save("qrels.txt", "q1 0 p1 1\nq1 0 p2 0\n")))
@@ -484,14 +467,12 @@ def test_tuning_of_what_was_annotated(desk: Desk) -> None:
 
 def test_what_cannot_be_tuned(desk: Desk) -> None:
     path, qrels = confident(desk), desk.save("qrels.txt", QRELS)
-    refused(desk("tune", path), "either --qrels or --outcomes")
-    refused(desk("tune", path, "-q", qrels, "--outcomes", qrels), "either")
-    refused(desk("tune", path, "--outcomes", desk.save("o.csv", "system,query,value\nA,q1,1\n")), "system")
     refused(desk("tune", path, "-q", desk.save("same.txt", "q1 0 p1 1\nq1 0 p2 1\n")), "different labels")
     refused(desk("tune", desk.path("none.parquet"), "-q", qrels), "none.parquet")
     refused(desk("tune", desk.save("bad.parquet", "x"), "-q", qrels), "bad.parquet")
     fine(desk.annotate("confidence", "--each", "--measures", "PPL", "-o", desk.path("plain.parquet")))
     refused(desk("tune", desk.path("plain.parquet"), "-q", qrels), "no tokens")
+    refused(desk("tune", confident(desk, system=True), "-q", qrels), "--each")
 
 
 # Warnings

@@ -15,10 +15,8 @@ from ragworth.formats.files import create_file, open_file
 from ragworth.llm.contract import Card
 from ragworth.nested_text import parse_json
 from ragworth.prompts.template import Template
-from ragworth.report.render import escape_markdown, markdown_grid
 
 CARD_FILE = "card.json"
-PAGE_FILE = "card.md"
 
 
 @dataclass(frozen=True)
@@ -47,15 +45,13 @@ class CollectionCard:
     version: str = __version__
 
     def write(self, folder: str | Path) -> None:
-        """Write ``card.json`` and, for people, ``card.md``."""
-        for name, data in self.files().items():
-            with create_file(Path(folder) / name) as stream:
-                stream.write(data)
+        """Write ``card.json``."""
+        with create_file(Path(folder) / CARD_FILE) as stream:
+            stream.write(self.encode())
 
-    def files(self) -> dict[str, bytes]:
-        """The content of both files."""
+    def encode(self) -> bytes:
         text = json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
-        return {CARD_FILE: text.encode("utf-8", "replace"), PAGE_FILE: self.markdown().encode("utf-8", "replace")}
+        return text.encode("utf-8", "replace")
 
     @classmethod
     def read(cls, folder: str | Path) -> CollectionCard:
@@ -67,26 +63,6 @@ class CollectionCard:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = quote_short(str(error), 80)
             raise FormatError(f"this isn't a collection card ({reason})", file=str(path)) from error
-
-    def markdown(self) -> str:
-        """The card as a page. Everything from documents and models is escaped."""
-        parts = [f"# {escape_markdown(self.title)}\n", _facts("Corpus", self.corpus)]
-        parts += [f"Built with `ragworth {self.command}`, version {self.version}. Licence: {_cell(self.license)}.\n"]
-        parts += [_facts("Models", self.models), _facts("Prompts", self.prompts), _facts("Seeds", self.seeds)]
-        parts += [_facts("Settings", self.settings), self._funnel()]
-        parts += [_rows("Checks", self.checks)]
-        parts += ["## Notes\n", "\n".join(f"- {_cell(note)}" for note in self.notes) + "\n"] if self.notes else []
-        return "\n".join(part for part in parts if part)
-
-    def _funnel(self) -> str:
-        if not self.drafts:
-            return ""
-        rows = [("drafts", "", f"{self.drafts:,}")]
-        rows += [(_cell(each["status"]), f"−{each['drafts']:,}", f"{each['left']:,}") for each in self.funnel]
-        rows += [("kept", "", f"{self.kept:,}")]
-        return "## From drafts to questions\n\n" + markdown_grid(
-            [("step", "drafts", "left"), *rows], [False, True, True]
-        )
 
 
 def model_facts(card: Card) -> dict[str, str]:
@@ -103,22 +79,3 @@ def funnel_facts(drafts: Drafts, order: Sequence[str] = ()) -> dict[str, Any]:
     """The card's ``drafts``, ``kept`` and ``funnel``."""
     steps: list[FunnelStep] = drafts.funnel(order)
     return {"drafts": len(drafts), "kept": len(drafts.kept), "funnel": [step._asdict() for step in steps]}
-
-
-def _cell(value: Any) -> str:
-    text = ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, Mapping) else str(value)
-    return escape_markdown(" ".join(text.split()))
-
-
-def _facts(title: str, facts: Mapping[str, Any]) -> str:
-    if not facts:
-        return ""
-    return f"## {title}\n\n" + markdown_grid([("", ""), *((_cell(k), _cell(v)) for k, v in facts.items())], [False] * 2)
-
-
-def _rows(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    if not rows:
-        return ""
-    names = list(rows[0])
-    cells = [[_cell("" if row.get(name) is None else row[name]) for name in names] for row in rows]
-    return f"## {title}\n\n" + markdown_grid([names, *cells], [False] * len(names))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import FormatError, TableError, format_count, quote_short
+from ragworth.errors import FormatError, TableError, quote_short
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
@@ -96,9 +96,6 @@ class Drafts:
             left -= counts[status]
             steps.append(FunnelStep(status, counts[status], left))
         return steps
-
-    def describe(self) -> str:
-        return f"{format_count(len(self.kept), 'draft')} of {len(self):,} kept"
 
     def write(self, path: str | Path) -> None:
         """Write all drafts as JSON lines, in one step."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.build.card import CARD_FILE, PAGE_FILE, CollectionCard
+from ragworth.build.card import CARD_FILE, CollectionCard
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import DRAFTS_FILE
 from ragworth.config import WORKSPACE_FILE
@@ -18,7 +18,7 @@ from ragworth.storage.file_record import FileRecord
 
 Files = dict[str, bytes]
 QUESTIONS, PASSAGES, LABELS, CHECKS = "queries.jsonl", "passages.jsonl", "qrels.txt", "checks.jsonl"
-FILES = (QUESTIONS, PASSAGES, LABELS, WORKSPACE_FILE, DRAFTS_FILE, CHECKS, CARD_FILE, PAGE_FILE)
+FILES = (QUESTIONS, PASSAGES, LABELS, WORKSPACE_FILE, DRAFTS_FILE, CHECKS, CARD_FILE)
 """What a build writes."""
 RUBRIC = ("type", "style")
 
@@ -62,7 +62,7 @@ def _texts(passages: pl.DataFrame) -> Iterator[tuple[str, str, str]]:
 def _toml(title: str, dense: bool) -> str:
     systems = ["bm25 = 'bm25(stopwords=\"english\") % 5'", *(["dense = 'dense % 5'"] if dense else [])]
     return (
-        f"# Built with ragworth build questions. card.md says from what, by which models, and what to keep in mind.\n"
+        f"# Built with ragworth build questions. card.json says from what, by which models, and what to keep in mind.\n"
         f"title = {toml_string(title)}\nk = 5\n\n[collection]\n"
         'queries = "queries.jsonl"\npassages = "passages.jsonl"\nanswers = "queries.jsonl"\nqrels = "qrels.txt"\n\n'
         "[systems]\n" + "\n".join(systems) + "\n\n[judgments]\nabstention = true\n\n[answers]\nlength = 64\n\n"
@@ -85,10 +85,9 @@ def write_collection(
     files[DRAFTS_FILE] = drafts.encode()
     files[CHECKS] = _lines(checks.iter_rows(named=True))
     record = FileRecord(folder, remedy="move it away, or name another folder")
-    record.refuse_foreign([*files, CARD_FILE, PAGE_FILE])
+    record.refuse_foreign([*files, CARD_FILE])
     for name, data in files.items():
         record.write(name, data)
-    for name, data in card.files().items():  # last: a folder with a card is complete
-        record.write(name, data)
+    record.write(CARD_FILE, card.encode())  # last: a folder with a card is complete
     record.finish()
-    return [*files, CARD_FILE, PAGE_FILE]
+    return [*files, CARD_FILE]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -196,7 +195,6 @@ class CallFilter(NamedTuple):
 
     model: str = ""
     kind: str = ""
-    older_than_days: float | None = None
     errors: bool = False
     """Errors instead of answers."""
     prompts: bool = False
@@ -208,7 +206,7 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
     if choice == CallFilter():
         raise InputError(
             "no criteria for what to remove",
-            remedy="set --model, --kind, --older-than, --errors or --prompts",
+            remedy="set --model, --kind, --errors or --prompts",
         )
     _check_model(store, choice)
     where = ["1 = 1"]
@@ -219,9 +217,6 @@ def prune(store: Store, choice: CallFilter, *, dry: bool) -> int:
     if choice.kind:
         where.append("kind = ?")
         values.append(choice.kind)
-    if choice.older_than_days is not None:
-        where.append("made < ?")
-        values.append(time.time() - 86400 * choice.older_than_days)
     table = "errors" if choice.errors else "answers"
     keys = f"SELECT key FROM {table} WHERE {' AND '.join(where)}"
     target = f"requests WHERE key IN ({keys})" if choice.prompts else f"{table} WHERE key IN ({keys})"

@@ -43,14 +43,6 @@ LOW_MASS = 0.05
 @click.option(
     "--temperature", type=click.FloatRange(0), default=0.0, show_default=True, help="Sampling temperature; 0 is greedy."
 )
-@click.option(
-    "--top-p",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=1.0,
-    show_default=True,
-    help="Nucleus sampling threshold.",
-)
-@click.option("--stop", multiple=True, help="Stop generating at this text; repeat for more.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Sampling seed.")
 @click.option("--n", type=click.IntRange(1), default=1, show_default=True, help="Samples per row.")
 @click.option(

@@ -33,13 +33,6 @@ from ragworth.cli.output import print_notes
 @click.option(
     "--temperature", type=click.FloatRange(0), default=0.7, show_default=True, help="Writer temperature; ratings use 0."
 )
-@click.option(
-    "--top-p",
-    type=click.FloatRange(0.0001, 1),
-    default=0.95,
-    show_default=True,
-    help="Nucleus sampling threshold of the writer.",
-)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the texts.")
 @click.option(
     "--attempts", type=click.IntRange(1), default=2, show_default=True, help="How often an unusable text is written."
@@ -68,7 +61,6 @@ def crux_command(
     judge: str,
     judge_option: tuple[str, ...],
     temperature: float,
-    top_p: float,
     seed: int,
     attempts: int,
     overlap: float,
@@ -101,9 +93,7 @@ def crux_command(
     calling = CallOptions(**given)
     check_folder(output)
     found = read_topics(topics)
-    options = CruxOptions(
-        questions, passages, eta, redundancy, failed, overlap, Sampling(temperature, top_p, seed, attempts)
-    )
+    options = CruxOptions(questions, passages, eta, redundancy, failed, overlap, Sampling(temperature, seed, attempts))
     with ExitStack() as stack:
         first = _open(stack, writer, writer_option, calling)
         same = (judge, judge_option) == (writer, writer_option)

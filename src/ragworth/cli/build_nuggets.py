@@ -31,19 +31,13 @@ from ragworth.cli.task_output import check_parent_folder, write_rows
     callback=check_parent_folder,
     help="Write the nuggets to this JSONL file.",
 )
-@click.option("--rows", type=click.Path(dir_okay=False), help="Write a row for each nugget, with probabilities.")
 @click.option("--most", type=click.IntRange(1), default=30, show_default=True, help="Maximum nuggets of a query.")
-@click.option("--window", type=click.IntRange(1), default=10, show_default=True, help="Passages read at a time.")
-@click.option("--windows", type=click.IntRange(1), default=5, show_default=True, help="Maximum windows of a query.")
 @click.option("--prompts", type=click.Path(file_okay=False), help="Folder with your own prompts.")
 @model_options
 @call_options
 def nuggets_command(
     output: str,
-    rows: str | None,
     most: int,
-    window: int,
-    windows: int,
     prompts: str | None,
     model: str,
     settings: tuple[str, ...],
@@ -70,15 +64,13 @@ def nuggets_command(
     items = sample_by_query(_items(found, wanted.k), wanted.limit, wanted.sample)
     with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as job:
         texts = TextLookup(found.collection)
-        creator = NuggetCreator(job.card, texts, prompts, most=most, window=window, windows=windows)
+        creator = NuggetCreator(job.card, texts, prompts, most=most)
         if calling.dry_run:
             click.echo(str(plan_task(creator, items, job)))
             return
         print_capabilities(job.card, calling)
         with report_job(job, calling):
             result = run_task(creator, items, job)
-            if rows:
-                write_rows(result.frame, rows)
             print_notes((*found.notes, *result.notes), calling.quiet)
         write_nuggets(result.lists, output)
         _print_nuggets(result.lists, len(items), output)

@@ -21,7 +21,6 @@ CACHE_FOLDER = ".ragworth"
 @click.option("-o", "--output", required=True, type=click.Path(file_okay=False), help="Folder of the new collection.")
 @click.option("--plan", "plan_file", type=click.Path(dir_okay=False), help="TOML file with shares of types and styles.")
 @click.option("-n", "--questions", type=click.IntRange(1), help="Number of questions.  [default: 100]")
-@click.option("--drafts", type=click.FloatRange(1, 20), help="Drafts for each question.  [default: 1.5; 3 by rules]")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the plan.  [default: 0]")
 @click.option("--words", type=click.IntRange(20), default=200, show_default=True, help="Length of a passage.")
 @click.option("--title", default="", help="Title of the collection.  [default: name of the folder]")
@@ -80,7 +79,7 @@ def _read_plan(given: dict[str, Any], roles: Any) -> Any:
     from ragworth.build.questions.plan import QuestionPlan, read_plan
     from ragworth.build.roles import RULES
 
-    changes = {name: given[name] for name in ("questions", "drafts", "seed") if given[name] is not None}
+    changes = {name: given[name] for name in ("questions", "seed") if given[name] is not None}
     plan = read_plan(given["plan_file"], **changes) if given["plan_file"] else QuestionPlan(**changes)
     return plan if roles.models or roles.writer not in (None, RULES) else plan.for_rules()
 
@@ -134,7 +133,7 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     if not kept:
         raise JobStopped(
             f"none of {built.card.drafts:,} drafts was kept, so {output} is an empty collection\n"
-            f"  to do: see why in {output / DRAFTS_FILE}; try other documents, another writer, or more --drafts"
+            f"  to do: see why in {output / DRAFTS_FILE}; try other documents or another writer, or plan more drafts"
         )
     number = format_count(kept, "question") if kept == planned else f"{kept:,} of {planned:,} planned questions"
     click.echo(printable(f"\n{number}: {output}; next: ragworth evaluate {output}"))

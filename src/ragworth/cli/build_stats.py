@@ -50,7 +50,6 @@ def draft_counts(drafts: Any) -> Any:
 @click.command("stats", short_help="Print the statistics of a collection with rated sub-questions.")
 @click.argument("collection", required=False)
 @click.option("-r", "--ratings", help="Ratings of sub-questions, instead of a collection: a table or crux:FILE.")
-@click.option("--summary-ratings", help="Ratings of the summaries, for their coverage.")
 @ETA
 @REDUNDANCY
 @FAILED
@@ -60,7 +59,6 @@ def draft_counts(drafts: Any) -> Any:
 def stats_command(
     collection: str | None,
     ratings: str | None,
-    summary_ratings: str | None,
     eta: float,
     redundancy: Any,
     failed: Any,
@@ -86,7 +84,7 @@ def stats_command(
     if (collection is None) == (ratings is None):
         raise InputError("name a collection, or a file of ratings", expected="one of COLLECTION and --ratings")
     summaries: list[str] = []
-    look, drafts, texts = output_format(look, output), None, None
+    look, drafts, texts, own = output_format(look, output), None, None, None
     if ratings is not None:
         table = formats.read_ratings(ratings)
     elif (Path(str(collection)) / "all-ratings.parquet").exists():
@@ -94,13 +92,12 @@ def stats_command(
         table = formats.read_ratings(place / "all-ratings.parquet")
         drafts = Drafts.read(place / "drafts.jsonl")
         texts, summaries = _built_texts(place)
-        summary_ratings = summary_ratings or str(place / "summary-ratings.parquet")
+        own = formats.read_ratings(place / "summary-ratings.parquet")
     else:
         texts = formats.load(str(collection)).collection
         if texts.ratings is None:
             raise InputError("the collection has no ratings", file=str(collection), remedy="name them with --ratings")
         table = texts.ratings
-    own = formats.read_ratings(summary_ratings) if summary_ratings else None
     statistics = rating_statistics(
         table,
         texts.counting(tokens) if texts is not None else None,

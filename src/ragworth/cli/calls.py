@@ -124,21 +124,11 @@ def merge(store: str, others: tuple[str, ...]) -> None:
 @click.option(
     "--kind", type=click.Choice(["generate", "score", "choose"]), default=None, help="Only calls of this kind."
 )
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only calls at least this many days old.")
 @click.option("--errors", is_flag=True, help="Delete errors instead of responses.")
 @click.option("--prompts", is_flag=True, help="Delete only the prompts; responses are kept and still found.")
 @click.option("--dry-run", is_flag=True, help="Only print how many.")
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
-def prune(
-    store: str,
-    model: str,
-    kind: str | None,
-    older_than: float | None,
-    errors: bool,
-    prompts: bool,
-    dry_run: bool,
-    yes: bool,
-) -> None:
+def prune(store: str, model: str, kind: str | None, errors: bool, prompts: bool, dry_run: bool, yes: bool) -> None:
     """Delete the calls that match all given conditions. They will be made and paid for again when needed.
 
     \b
@@ -147,7 +137,7 @@ def prune(
     """
     from ragworth.calls import maintenance
 
-    choice = maintenance.CallFilter(model, kind or "", older_than, errors, prompts)
+    choice = maintenance.CallFilter(model, kind or "", errors, prompts)
     what = "prompts" if prompts else "errors" if errors else "calls"
     with _open_store(store) as found:
         number = maintenance.prune(found, choice, dry=True)

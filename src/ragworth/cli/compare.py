@@ -41,13 +41,6 @@ WORSE = 3
     help="What Holm's correction goes over: the systems of one metric, or everything.",
 )
 @click.option(
-    "--changes",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    help="How many of the queries that changed most to list.",
-)
-@click.option(
     "--fail-if-worse",
     metavar="METRIC",
     multiple=True,
@@ -59,7 +52,6 @@ def command(
     all_pairs: bool,
     test: str,
     family: str,
-    changes: int,
     fail_if_worse: tuple[str, ...],
     look: str | None,
     output: str | None,
@@ -101,7 +93,6 @@ def command(
         baseline=baseline,
         all_pairs=all_pairs,
         pairs=None if baseline or all_pairs else pairs,
-        changes=changes,
         **testing,
     )
     print_notes(difference_notes(result), quiet)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ragworth.cli.output import print_notes
-from ragworth.cli.rewrite_options import conversation_options, prompts_option, take_conversations
+from ragworth.cli.rewrite_tables import conversation_options, prompts_option, take_conversations
 from ragworth.cli.task_output import check_parent_folder
 
 

@@ -11,17 +11,13 @@ from ragworth.cli.task_output import print_rows, result_options, write_rows
 
 @click.command("tune", short_help="Tune GroGU's key tokens by win rate.")
 @click.argument("confidence")
-@click.option("-q", "--qrels", help="Relevance labels, if single passages were judged.")
-@click.option("--outcomes", help="Outcomes of contexts: a table with system, query and value.")
-@click.option("--aspect", help="Outcome aspect, if the table has several.")
+@click.option("-q", "--qrels", required=True, help="Relevance labels of the passages.")
 @click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds for cross-validation.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the folds.")
 @result_options
 def command(
     confidence: str,
-    qrels: str | None,
-    outcomes: str | None,
-    aspect: str | None,
+    qrels: str,
     folds: int,
     seed: int,
     output: str | None,
@@ -30,7 +26,7 @@ def command(
     """Find a and top of GroGU on a validation set, without asking the model again.
 
     CONFIDENCE is what ragworth annotate confidence -o FILE.parquet wrote. The win rate is how often the model is surer
-    with the better one of two contexts of a query; -o keeps the whole grid.
+    with the better one of two passages of a query; -o keeps the whole grid.
 
     \b
     ragworth annotate confidence contexts.jsonl --each -o confidence.parquet
@@ -40,40 +36,19 @@ def command(
 
     from ragworth import formats
     from ragworth.annotators.key_token_tuning import tune_key_tokens
-    from ragworth.errors import InputError, format_list
-    from ragworth.formats.frames import read_table
-    from ragworth.tables import Outcomes
+    from ragworth.errors import InputError
 
-    if (qrels is None) == (outcomes is None):
-        raise InputError(
-            "nothing says which of two contexts is better"
-            if qrels is None
-            else "both --qrels and --outcomes are given",
-            expected="either --qrels or --outcomes",
-        )
     judged = _read(confidence)
-    wanted = {"query", "answer_tokens", "surprisals_alone", "passage" if qrels else "system"}
-    if lacking := sorted(wanted - set(judged.columns)):
+    if lacking := sorted({"query", "passage", "answer_tokens", "surprisals_alone"} - set(judged.columns)):
         raise InputError(
             f"there are no columns {', '.join(lacking)}",
             file=confidence,
-            expected="what ragworth annotate confidence wrote" + (", with --each" if qrels else ", without --each"),
+            expected="what ragworth annotate confidence wrote, with --each",
         )
-    if qrels is not None:
-        given = formats.read_judgments(qrels).of("relevance").select("query", "passage", "value")
-        # As everywhere, a passage that nobody judged counts as irrelevant.
-        labels = judged.select("query", "passage").unique().join(given, on=["query", "passage"], how="left")
-        labels = labels.with_columns(pl.col("value").fill_null(0.0))
-    else:
-        table = read_table(outcomes or "")[0]
-        table = table if "aspect" in table.columns else table.with_columns(pl.lit("outcome").alias("aspect"))
-        labels = Outcomes(table, source=outcomes or "").frame
-        aspects = labels["aspect"].unique(maintain_order=True).to_list()
-        if aspect is None and len(aspects) > 1:
-            raise InputError(
-                f"there are outcomes of {format_list(aspects)}", file=outcomes or "", remedy="--aspect names one"
-            )
-        labels = labels.filter(pl.col("aspect") == (aspect or aspects[0]))
+    given = formats.read_judgments(qrels).of("relevance").select("query", "passage", "value")
+    # As everywhere, a passage that nobody judged counts as irrelevant.
+    labels = judged.select("query", "passage").unique().join(given, on=["query", "passage"], how="left")
+    labels = labels.with_columns(pl.col("value").fill_null(0.0))
     found = tune_key_tokens(judged, labels, folds=folds, seed=seed)
     write_rows(found.grid, output)
     names = {"measure": "measure", "a": "a", "top": "top", "win_rate": "win rate", "cross_validated": "cross-validated"}

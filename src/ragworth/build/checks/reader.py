@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from ragworth.graders.deterministic import GRADER_VALUES
 from ragworth.graders.grading import build_grader, run_grading, to_answer_book
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
+from ragworth.tables import OK
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities
@@ -32,26 +33,15 @@ ANSWER_TOKENS = 64
 MARGIN = 0.2
 """How much likelier a fit reader is to decline where the answer is missing than where it is there, in the mean."""
 
-SCHEMA: dict[str, Any] = {
-    "question": pl.String,
-    "passages": pl.List(pl.String),
-    "p_abstain": pl.Float64,
-    "answer": pl.String,
-    "grade": pl.String,
-    "status": pl.String,
-    "reason": pl.String,
-}
-
 LABELS = {value: label for label, value in GRADER_VALUES.items()}
 
 Replies = Mapping[Reading, ReaderReply | NoValue]
 
 
 class ReaderResult(NamedTuple):
-    """Replies by reading, as a table too, and notes."""
+    """Replies by reading, and notes."""
 
     replies: Mapping[Reading, ReaderReply | NoValue]
-    frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
@@ -136,8 +126,9 @@ class Reader(Task[Reading, ReaderReply, ReaderResult]):
     ) -> ReaderResult:
         notes, unfit = check_fitness(controls)
         replies = {item: unfit or found for item, found in zip(items, findings, strict=True)}
-        frame = pl.DataFrame([_row(*each) for each in replies.items()], schema=SCHEMA, orient="row")
-        return ReaderResult(replies, frame, (*notes, *missing_notes(frame, "reading")))
+        statuses = [each.status if isinstance(each, NoValue) else OK for each in replies.values()]
+        frame = pl.DataFrame({"status": statuses}, schema={"status": pl.String})
+        return ReaderResult(replies, (*notes, *missing_notes(frame, "reading")))
 
 
 def check_fitness(controls: Sequence[ReaderReply | NoValue]) -> tuple[list[str], NoValue | None]:
@@ -184,13 +175,6 @@ def _graded(reply: ReaderReply, question: Question) -> ReaderReply:
         return reply._replace(grade="undecided", why="there is no accepted answer to compare with")
     verdict = grade_short_answer(reply.answer, accepted, question=question.text)
     return reply._replace(grade=verdict.label, why=verdict.why)
-
-
-def _row(reading: Reading, found: ReaderReply | NoValue) -> tuple[object, ...]:
-    key = (reading.question, list(reading.passages))
-    if isinstance(found, NoValue):
-        return (*key, None, None, None, found.status, found.detail)
-    return (*key, found.p_abstain, found.answer, found.grade, "ok", found.why)
 
 
 def judge_undecided(

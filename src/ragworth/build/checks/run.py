@@ -42,13 +42,11 @@ class CheckSettings:
 
 @dataclass(frozen=True, eq=False)
 class CheckResult:
-    """The finding of every check on every question, what the retrievers found, and notes."""
+    """The finding of every check on every question, and notes."""
 
     questions: QuestionSet
     frame: pl.DataFrame
     """question, check, verdict, value, reason."""
-    contexts: Contexts | None
-    readings: pl.DataFrame | None
     notes: tuple[str, ...]
     repeats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By question: earlier ones that it asks again, the most similar first."""
@@ -155,11 +153,10 @@ def run_checks(
     evidence, contexts = gather_evidence(questions, settings)
     notes = [f"{name}: {reason}" for name, reason in evidence.missing.items()]
     replies: Mapping[Reading, ReaderReply | NoValue] = {}
-    readings = None
     wanted = needed_readings(evidence, settings.checks)
     if reader is not None and wanted:
         read = run_task(Reader(reader.card, questions, settings.prompts), wanted, reader)
-        replies, readings = read.replies, read.frame
+        replies = read.replies
         notes += read.notes
         if judge is not None:
             replies, more = judge_undecided(replies, questions, judge, settings.prompts)
@@ -178,4 +175,4 @@ def run_checks(
     rows = [(id, name, each.verdict, each.value, each.reason) for id, name, each in found]
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     repeats = {id: each.repeats for id, _, each in found if each.repeats}
-    return CheckResult(questions, frame, contexts, readings, (*questions.notes, *notes), repeats)
+    return CheckResult(questions, frame, (*questions.notes, *notes), repeats)

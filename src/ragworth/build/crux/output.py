@@ -30,7 +30,7 @@ DRAFTS_FILE = "drafts.jsonl"
 COMMAND = "build crux"
 DRAFT_KINDS = (PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND)
 WORKSPACE = """\
-# A collection of report requests with sub-questions, built with ragworth build crux. See card.md.
+# A collection of report requests with sub-questions, built with ragworth build crux. See card.json.
 title = {title}
 k = 10
 

@@ -24,6 +24,9 @@ from ragworth.text_match.refusals import find_refusal
 WORD_TOKENS = 2
 """Most tokens of an English word, to say how long a text may become."""
 
+TOP_P = 0.95
+"""Nucleus sampling threshold."""
+
 SCHEMA = {
     "id": pl.String,
     "texts": pl.List(pl.String),
@@ -40,7 +43,6 @@ class Sampling(NamedTuple):
     """How texts are sampled. An unusable text is written again with the next seed, ``attempts`` times in all."""
 
     temperature: float = 0.7
-    top_p: float = 0.95
     seed: int = 0
     attempts: int = 2
 
@@ -103,7 +105,7 @@ class TaggedWriter(Task[WritingItem, WrittenTexts, TaggedWritingResult]):
         way, problem = self.sampling, NoValue(UNPARSABLE, "nothing was written")
         for attempt in range(way.attempts):
             seed = way.seed + attempt
-            request = Generate(prompt, self.words * WORD_TOKENS, way.temperature, way.top_p, seed=seed)
+            request = Generate(prompt, self.words * WORD_TOKENS, way.temperature, TOP_P, seed=seed)
             (outcome,) = yield [request]
             response = require_response(outcome, Generated)
             if response.usage.cut:
