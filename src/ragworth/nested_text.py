@@ -92,7 +92,7 @@ def validate_json(kind: Any, data: str | bytes) -> Any:
     try:
         return _type_adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
-        raise InvalidValueError([_describe_problem(each) for each in error.errors(include_url=False)]) from None
+        raise InvalidValueError([describe_problem(each) for each in error.errors(include_url=False)]) from None
 
 
 def validate_value(kind: Any, value: Any) -> Any:
@@ -107,7 +107,8 @@ def _type_adapter(kind: Any) -> Any:
     return TypeAdapter(kind)
 
 
-def _describe_problem(problem: Mapping[str, Any]) -> ValueProblem:
+def describe_problem(problem: Mapping[str, Any]) -> ValueProblem:
+    """One of pydantic's errors as a problem."""
     path, message = tuple(problem["loc"]), problem["msg"][:1].lower() + problem["msg"][1:120]
     hidden = problem["type"] in ("missing", "json_invalid", "union_tag_invalid")
     value = "" if hidden else f" is {quote_short(problem['input'], 40)}"

@@ -153,6 +153,7 @@ TRACES = st.builds(
     _tuples(TEXTS),
     _tuples(FLOATS),
     st.none() | _tuples(FLOATS),
+    st.none() | _tuples(st.tuples(FLOATS, FLOATS)),
     st.none() | _tuples(NUMBERS),
 )
 OUTPUTS = st.builds(Output, TEXTS, TEXTS, st.none() | TRACES)

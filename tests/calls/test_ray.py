@@ -17,10 +17,11 @@ import pytest
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
+from ragworth.config import ExecutorConfig
 from ragworth.errors import InputError, ModelError
 from ragworth.evaluation.run import evaluate
 from ragworth.executors import current_executor, use_executor
-from ragworth.executors.ray import RayExecutor, RaySettings, parse_ray_settings
+from ragworth.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
@@ -57,7 +58,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def executor(cluster: Any) -> Iterator[RayExecutor]:
-    made = RayExecutor(RaySettings(cluster.address, actors=4, deadline=120, patience=300))
+    made = RayExecutor(ExecutorConfig("ray", cluster.address, actors=4, deadline=120, patience=300))
     yield made
     made.close()
 
@@ -187,7 +188,7 @@ def test_an_evaluation_is_the_same_as_in_this_process(
 
 
 def test_nobody_starts(tmp_path: Path, cluster: Any) -> None:
-    settings = RaySettings(cluster.address, resources={"moonstone": 1}, patience=1)
+    settings = ExecutorConfig("ray", cluster.address, resources={"moonstone": 1}, patience=1)
     begun = time.monotonic()
     nobody = pytest.raises(ModelError, match=r"no actor started within 1 seconds[\s\S]*1 moonstone")
     with use_executor(RayExecutor(settings)), Job(scripted(tmp_path)) as job, nobody:

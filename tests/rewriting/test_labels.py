@@ -12,8 +12,7 @@ from ragworth.errors import InputError, MissingInputError
 from ragworth.generation.rewriter import EMPTY_REWRITE
 from ragworth.llm.contract import Choose, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted
-from ragworth.rewriting.contexts import context_key, retrieve_by_text
-from ragworth.rewriting.labels import EMPTY_CONTEXT, RewriteLabelling
+from ragworth.rewriting.labels import EMPTY_CONTEXT, RewriteLabelling, context_key, retrieve_by_text
 from ragworth.rewriting.tables import CANDIDATES, check_rewriting_table
 from ragworth.rewriting.utilities import AnswerabilityUtility, GoldRankUtility
 from tests.rewriting.conversation_samples import conversations

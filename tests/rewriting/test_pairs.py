@@ -92,8 +92,8 @@ def test_several_kinds_of_labels_must_be_told_apart() -> None:
     [
         ({"status": "ok", "value": None}, "the status is 'ok' and the value None"),
         ({"status": "failed", "value": 1.0}, "the status is 'failed' and the value 1.0"),
-        ({"status": "ok", "value": "nan"}, "value is nan"),
-        ({"status": "ok", "value": "high"}, "value is 'high', expected a number"),
+        ({"status": "ok", "value": "nan"}, "value is 'nan': input should be a finite number"),
+        ({"status": "ok", "value": "high"}, "value is 'high': input should be a valid number"),
     ],
 )
 def test_bad_labels_are_refused_with_their_row(row: dict[str, Any], words: str) -> None:

@@ -19,9 +19,8 @@ from ragworth.generation.rewriter import render_turn
 from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel
 from ragworth.prompts import load_prompt
-from ragworth.rewriting.split import split_by_conversation
 from ragworth.rewriting.training.examples import SAME_TEXTS, ExampleEncoder, require_examples
-from ragworth.rewriting.training.run import TrainedRewriter
+from ragworth.rewriting.training.run import TrainedRewriter, split_by_conversation
 from ragworth.rewriting.training.settings import TrainingSettings
 from tests.rewriting.conversation_samples import conversations, training_run
 

@@ -6,11 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ragworth.calls.cards import card_from_json
-from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, call_key, model_digest, request_to_json
-from ragworth.calls.store import Store
+from ragworth.calls.serialization import (
+    DECODE_ERRORS,
+    REQUEST_KINDS,
+    call_key,
+    card_from_json,
+    model_digest,
+    request_to_json,
+)
+from ragworth.calls.store import UNKNOWN_TIME, Store, format_time
 from ragworth.calls.stored_answers import StoreEntry
-from ragworth.calls.timestamps import UNKNOWN_TIME, format_time
 from ragworth.errors import InputError, StoreError
 from ragworth.llm.contract import Chosen, Failure, Response, Scored
 

@@ -21,11 +21,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ragworth.calls.cards import card_from_row, card_to_json
 from ragworth.calls.schema import prepare_file
-from ragworth.calls.serialization import REQUEST_KINDS, model_digest, request_to_json, response_to_json
+from ragworth.calls.serialization import (
+    REQUEST_KINDS,
+    card_from_row,
+    card_to_json,
+    model_digest,
+    request_to_json,
+    response_to_json,
+)
 from ragworth.calls.stored_answers import StoreEntry
-from ragworth.calls.timestamps import format_time
 from ragworth.errors import StoreError
 from ragworth.llm.contract import Card, Failure, Request, Response
 from ragworth.storage.private import private_file, private_folder
@@ -35,6 +40,8 @@ LOCK_TIMEOUT = 30
 
 KEYS_PER_LOOKUP = 4096
 """Keys looked up at a time."""
+
+UNKNOWN_TIME = "unknown"
 
 
 class Store:
@@ -281,3 +288,13 @@ class Store:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+def format_time(moment: object, form: str, *, utc: bool = False) -> str:
+    """Format a timestamp in local time, or in UTC; ``unknown`` if it is invalid: clocks may be wrong."""
+    if not isinstance(moment, int | float):
+        return UNKNOWN_TIME
+    try:
+        return time.strftime(form, (time.gmtime if utc else time.localtime)(moment))
+    except (ValueError, OverflowError, OSError):  # NaN, or a year outside the calendar
+        return UNKNOWN_TIME

@@ -156,6 +156,6 @@ def _open_store(store: str) -> Any:
 
 
 def _day(moment: float | None) -> str:
-    from ragworth.calls.timestamps import format_time
+    from ragworth.calls.store import format_time
 
     return format_time(moment, "%Y-%m-%d %H:%M")

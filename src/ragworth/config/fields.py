@@ -16,6 +16,7 @@ TextListValue = Annotated[
 ]
 """One text, or a list of them."""
 Amount = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+PositiveAmount = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 Positive = Annotated[int, Field(strict=True, ge=1)]

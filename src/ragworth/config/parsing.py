@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from ragworth.config.fields import flatten
-from ragworth.config.output_paths import find_outside, given_paths
 from ragworth.config.toml_problems import Problem, TomlLines, describe
 from ragworth.config.workspace import SCHEMA, WORKSPACE_FILE, OutputPaths, Workspace, names_every_system
-from ragworth.errors import FormatError, InputError, format_list
+from ragworth.errors import MAX_PATH_LENGTH, FormatError, InputError, format_list, quote_short
 from ragworth.nested_text import parse_toml
+from ragworth.storage.containment import paths_outside
 
 FLAGS = ("file", "without", "oracle", "everything", "replace")
 """Keys of ``[answers]`` that may stand beside a file, if they are false."""
+
+OUTPUT_OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
 
 
 def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # noqa: B008 (it cannot change)
@@ -39,14 +42,14 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
         raise FormatError(f"it cannot be read: {error}", file=str(file), expected="a text file in UTF-8") from error
     whole = parse_toml(text, str(file))
     facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(data).hexdigest()[:16]}
-    problems = [*_find_contradictions(whole), *find_outside(file.parent, _table(whole, "paths"), paths)]
+    problems = [*_find_contradictions(whole), *_find_outside(file.parent, _table(whole, "paths"), paths)]
     try:
         space = SCHEMA.validate_python({**flatten(whole), **facts})
     except ValidationError as error:
         problems += describe(error, whole)
     if problems:
         raise _all_together(problems, file, TomlLines(text))
-    return replace(space, title=space.title or file.resolve().parent.name, **given_paths(paths))
+    return replace(space, title=space.title or file.resolve().parent.name, **_given_paths(paths))
 
 
 def from_tables(tables: Mapping[str, Mapping[str, Any]], file: Path, paths: OutputPaths) -> Workspace:
@@ -55,10 +58,10 @@ def from_tables(tables: Mapping[str, Mapping[str, Any]], file: Path, paths: Outp
     It writes to the same folder only, as with a file.
     """
     whole = {**tables.get("", {}), **{name: dict(keys) for name, keys in tables.items() if name}}
-    if outside := next(find_outside(file.parent, _table(whole, "paths"), paths), None):
+    if outside := next(_find_outside(file.parent, _table(whole, "paths"), paths), None):
         raise InputError(outside.text)
     space = SCHEMA.validate_python({**flatten(whole), "(file)": file, "(given)": whole})
-    return replace(space, **given_paths(paths))
+    return replace(space, **_given_paths(paths))
 
 
 def _all_together(problems: list[Problem], file: Path, lines: TomlLines) -> InputError:
@@ -111,3 +114,30 @@ def _check_expensive(table: dict[str, Any]) -> Iterator[str]:
         yield "names neither a model nor a file"
     elif not table.keys() & {"file", "sample"}:
         yield "does not say about how many queries the model is asked: sample = 50"
+
+
+def _given_paths(paths: OutputPaths) -> dict[str, Any]:
+    """The user's own places, from where the command is called."""
+    chosen = {name: getattr(paths, name) for name in OUTPUT_OPTIONS}
+    return {name: str(Path(path).expanduser().absolute()) for name, path in chosen.items() if path}
+
+
+def _find_outside(folder: Path, table: Mapping[str, Any], paths: OutputPaths) -> Iterator[Problem]:
+    """Places that the file, not the user, puts outside of its folder. Links are followed first."""
+    for name, option in OUTPUT_OPTIONS.items():
+        written = table.get(name)
+        path = folder / (written if written and isinstance(written, str) else getattr(Workspace, name))
+        outside = None if getattr(paths, name) else next(paths_outside(path, folder), None)
+        if outside is not None:
+            yield Problem(("paths", name), _outside_message(name, option, path, outside))
+
+
+def _outside_message(name: str, option: str, path: Path, outside: Path) -> str:
+    kind, _, value = option.partition(" ")
+    target = outside.resolve()
+    where = f"{quote_short(str(path), MAX_PATH_LENGTH)} is outside of the folder of the workspace"
+    if outside.is_symlink() or outside != path:
+        leads = quote_short(str(target), MAX_PATH_LENGTH)
+        where = f"{quote_short(str(outside), MAX_PATH_LENGTH)} leads outside of the folder of the workspace, to {leads}"
+    place = shlex.quote(str(target)) if outside == path else value
+    return f"paths.{name}: {where}; to write there, add {kind} {place}"

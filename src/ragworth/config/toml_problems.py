@@ -21,6 +21,8 @@ WORDS = {
     "int_type": "a whole number",
     "float_type": "a number",
     "bool_type": "true or false",
+    "greater_than": "a number above 0",
+    "string_pattern_mismatch": "empty or auto; ragworth --executor ray:ADDRESS names another cluster",
     "price": "a list of two numbers: for a million tokens read, and written",
     "ModelSpec": "the name of a model or a table",
     "ExpensiveJudge": "a table with model and sample, or with file",

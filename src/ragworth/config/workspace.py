@@ -17,6 +17,7 @@ from ragworth.config.fields import (
     Count,
     Flag,
     Positive,
+    PositiveAmount,
     Several,
     TextListValue,
     TextValue,
@@ -128,18 +129,26 @@ class BudgetConfig(TomlTable):
 
 @dataclass(frozen=True)
 class ExecutorConfig(TomlTable):
-    """Where calls run: in this process, or on a Ray cluster."""
+    """Where calls run: in this process, or on a Ray cluster.
+
+    Attributes
+    ----------
+    address: of the cluster; ``auto`` finds a running one, empty starts one on this machine. Another one is for the user
+        to name, not for a file: whoever runs a cluster sees all prompts and runs its code here.
+    actors: models that are open at a time, each in a process of its own.
+    cpus, gpus, resources: what each actor occupies.
+    deadline: seconds after which a batch counts as hung.
+    patience: seconds to wait for an actor to start if none is there.
+    """
 
     kind: Literal["local", "ray"] = "local"
-    address: Literal["", "auto"] = ""
-    """A cluster of this machine's own, or the one that it belongs to. Another one is for the user to name, not for a
-    file: whoever runs a cluster sees all prompts and runs its code here."""
+    address: Annotated[str, Field(pattern=r"^(auto)?$")] = ""
     actors: Positive = 1
     cpus: Amount = 1.0
     gpus: Amount = 0.0
     resources: Mapping[str, Amount] = field(default_factory=dict)
-    deadline: Amount = 600.0
-    patience: Amount = 300.0
+    deadline: PositiveAmount = 600.0
+    patience: PositiveAmount = 300.0
 
 
 @dataclass(frozen=True)

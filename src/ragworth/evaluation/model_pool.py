@@ -116,10 +116,9 @@ class ModelPool:
         """The executor that the user names, or else the file."""
         asked = self.space.executor
         if asked.kind == "ray" and current_executor() is None:
-            from ragworth.executors.ray import RayExecutor, RaySettings
+            from ragworth.executors.ray import RayExecutor
 
-            facts = {name: value for name, value in asdict(asked).items() if name != "kind"}
-            self._stack.enter_context(use_executor(RayExecutor(RaySettings(**facts))))
+            self._stack.enter_context(use_executor(RayExecutor(asked)))
 
     @property
     def cards(self) -> list[Card]:

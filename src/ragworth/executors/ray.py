@@ -11,11 +11,12 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ragworth.config import ExecutorConfig
 from ragworth.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
 from ragworth.executors import FinishedBatch
 from ragworth.llm import OpenedModel, how_opened
@@ -28,44 +29,16 @@ MAX_ATTEMPTS = 3
 """How often a batch is given to an actor before it counts as failed."""
 
 
-@dataclass(frozen=True)
-class RaySettings:
-    """How calls run on Ray.
-
-    Attributes
-    ----------
-    address: of the cluster; ``auto`` finds a running one, empty starts one on this machine.
-    actors: models that are open at a time, each in a process of its own.
-    cpus, gpus, resources: what each actor occupies.
-    deadline: seconds after which a batch counts as hung.
-    patience: seconds to wait for an actor to start if none is there.
-    """
-
-    address: str = ""
-    actors: int = 1
-    cpus: float = 1.0
-    gpus: float = 0.0
-    resources: Mapping[str, float] = field(default_factory=dict)
-    deadline: float = 600.0
-    patience: float = 300.0
-
-    def __post_init__(self) -> None:
-        if self.actors < 1 or self.deadline <= 0 or self.patience <= 0:
-            raise InputError(
-                f"actors is {self.actors}, deadline {self.deadline:g}, patience {self.patience:g}",
-                expected="one actor or more, and positive seconds",
-            )
-
-
 NUMBERS = {"actors": int, "cpus": float, "gpus": float, "deadline": float, "patience": float}
 """Settings that are numbers."""
 
 
-def parse_ray_settings(text: str) -> RaySettings:
+def parse_ray_settings(text: str) -> ExecutorConfig:
     """Parse ``ray:ADDRESS,actors=4,gpus=1``; everything after ``ray`` may be left out.
 
-    >>> parse_ray_settings("ray:10.0.0.1:6379,actors=4")
-    RaySettings(address='10.0.0.1:6379', actors=4, cpus=1.0, gpus=0.0, resources={}, deadline=600.0, patience=300.0)
+    >>> settings = parse_ray_settings("ray:10.0.0.1:6379,actors=4")
+    >>> settings.address, settings.actors, settings.gpus
+    ('10.0.0.1:6379', 4, 0.0)
     """
     where, *options = text.split(",")
     kind, _, address = where.partition(":")
@@ -80,16 +53,19 @@ def parse_ray_settings(text: str) -> RaySettings:
             ) from error
     if kind != "ray":
         raise InputError(f"the executor is {kind!r}", expected="ray, or ray:ADDRESS")
-    return RaySettings(**found)
+    settings = ExecutorConfig("ray", **found)
+    if settings.actors < 1 or settings.deadline <= 0 or settings.patience <= 0:
+        raise InputError(f"the executor is {text!r}", expected="one actor or more, and positive seconds")
+    return settings
 
 
 class RayExecutor:
     """Runs calls on a cluster. Its actors stay until it is closed, for all jobs of one model after another."""
 
-    def __init__(self, settings: RaySettings | None = None) -> None:
+    def __init__(self, settings: ExecutorConfig | None = None) -> None:
         if find_spec("ray") is None:
             raise MissingExtraError("ray", "ray", "running calls on a cluster")
-        self.settings = settings or RaySettings()
+        self.settings = settings or ExecutorConfig("ray")
         self._crews: dict[tuple[str, ...], RayCrew] = {}
         self._started = False
 
@@ -137,7 +113,7 @@ def _import_ray() -> Any:
 class RayCrew:
     """The actors of one model: those that are ready, and those that start."""
 
-    def __init__(self, opened: OpenedModel, identity: tuple[str, ...], settings: RaySettings) -> None:
+    def __init__(self, opened: OpenedModel, identity: tuple[str, ...], settings: ExecutorConfig) -> None:
         self._ray = _import_ray()
         self._opened, self._identity, self.settings = opened, identity, settings
         self._actor = _actor_class(self._ray)

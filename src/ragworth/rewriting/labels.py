@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,11 +18,16 @@ from ragworth.calls.programs import Forecast
 from ragworth.collection import Collection
 from ragworth.errors import InputError, format_count, format_list, quote_short
 from ragworth.generation.rewriter import EMPTY_REWRITE
-from ragworth.rewriting.contexts import DEFAULT_PIPELINE, context_key, distinct_contexts, retrieve_by_text
+from ragworth.retrieval.contract import StepContext, passages_by_query
+from ragworth.retrieval.execution import retrieve
+from ragworth.retrieval.pipeline import Pipeline
 from ragworth.rewriting.tables import LABELS
 from ragworth.rewriting.utilities import KeyEntropyUtility, Utility, UtilityValue, Values
 from ragworth.tables import OK, Contexts
 from ragworth.tasks.contract import plan_task, run_task
+
+DEFAULT_PIPELINE = "bm25 % 10"
+SYSTEM = "rewrites"
 
 EMPTY_CONTEXT = "empty-context"
 """Status of a rewrite that retrieves nothing: the reader would see no passage."""
@@ -116,3 +122,50 @@ class RewriteLabelling:
             found = values[query, key]
         reason = found.reason or None
         return (query, candidate, text, key, self.utility.kind, found.value, found.status, reason, found.source)
+
+
+def retrieve_by_text(
+    texts: Sequence[str], collection: Collection, pipeline: str = DEFAULT_PIPELINE, cache: Path | None = None
+) -> dict[str, tuple[str, ...]]:
+    """The passages that each text retrieves, in order; equal texts are searched once, empty ones not at all.
+
+    The pipeline sees nothing but the text: a step that needs to know the turn, such as one that goes by relevance
+    labels, is an error.
+    """
+    parsed = check_pipeline(pipeline)
+    wanted = [text for text in dict.fromkeys(texts) if text.strip()]
+    if not wanted:
+        return {}
+    ids = [f"text-{number}" for number in range(len(wanted))]
+    queries = pl.DataFrame({"query": ids, "text": wanted}, schema=dict.fromkeys(("query", "text"), pl.String))
+    searched = replace(collection, queries=queries, turns=collection.turns.clear(), relevance=None)
+    found = passages_by_query(retrieve({SYSTEM: parsed}, StepContext.of(searched, cache=cache)))
+    return {text: tuple(found.get(name, ())) for name, text in zip(ids, wanted, strict=True)}
+
+
+def check_pipeline(pipeline: str) -> Pipeline:
+    """Parse a pipeline that searches with given rewrites, so it goes by their text alone."""
+    parsed = Pipeline.of(pipeline).complete()
+    if lacking := [str(step) for step in parsed.steps if set(step.needs) & {"relevance", "judgments"}]:
+        raise InputError(f"{', '.join(lacking)} goes by labels of the turn", expected="steps that go by the text alone")
+    if any(step.rewrites for step in parsed.steps):
+        raise InputError(f"the pipeline is {pipeline!r}", expected="no step that rewrites: the rewrites are given")
+    return parsed
+
+
+def context_key(passages: Sequence[str]) -> str:
+    """A short key of passages in their order; empty for none."""
+    if not passages:
+        return ""
+    digest = hashlib.sha256("".join(f"{len(each)} {each}\n" for each in passages).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
+def distinct_contexts(shown: Mapping[tuple[str, str], tuple[str, ...]]) -> Contexts:
+    """Contexts by (query, key), with the key as the system, so that each distinct one is judged once."""
+    rows = [
+        (key, query, rank, passage, None)
+        for (query, key), passages in shown.items()
+        for rank, passage in enumerate(passages, 1)
+    ]
+    return Contexts.trusted(pl.DataFrame(rows, schema=dict(Contexts.schema), orient="row"))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import cache
+from typing import Annotated, Any
 
 import polars as pl
 
 from ragworth.errors import InputError, format_list, quote_short
+from ragworth.nested_text import describe_problem
 from ragworth.prompt_table import read_rows
 from ragworth.tables import OK
 
@@ -52,7 +53,7 @@ PREFERENCES: Mapping[str, Any] = {name: PAIRS[name] for name in ("query", "chose
 REWRITES: Mapping[str, Any] = {"query": pl.String, "text": pl.String}
 """One rewrite for each turn."""
 
-OPTIONAL: Mapping[str, Any] = {"reason": None, "swapped": False, "source": "", "context": ""}
+OPTIONAL: Mapping[str, Any] = {"reason": None, "value": None, "swapped": False, "source": "", "context": ""}
 """Columns that a file may lack, with the value that they have then."""
 
 
@@ -71,17 +72,20 @@ def check_rewriting_table(
     rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any], source: str = "", *, several: bool = False
 ) -> pl.DataFrame:
     """Rows as a frame with exactly these columns."""
+    from pydantic import ValidationError
+
     known = {name for row in rows for name in row}
-    if lacking := [name for name in schema if name not in known and name not in OPTIONAL and name != "value"]:
+    if lacking := [name for name in schema if name not in known and name not in OPTIONAL]:
         raise InputError(f"no column {format_list(lacking)}", file=source, expected=", ".join(schema))
-    columns: dict[str, list[Any]] = {name: [] for name in schema}
+    row_type = _row_type(tuple(schema.items()))
+    checked = []
     for number, row in enumerate(rows, 1):
-        for name, kind in schema.items():
-            try:
-                columns[name].append(_value(row.get(name, OPTIONAL.get(name)), name, kind))
-            except ValueError as error:
-                raise InputError(f"row {number}: {error}", file=source) from error
-    frame = pl.DataFrame(columns, schema=dict(schema))
+        try:
+            checked.append(row_type.model_validate(row).model_dump())
+        except ValidationError as error:
+            problem = describe_problem(error.errors(include_url=False)[0])
+            raise InputError(f"row {number}: {problem.text}", file=source) from None
+    frame = pl.DataFrame(checked, schema=dict(schema))
     if not several:
         _check_keys(frame, schema, source)
     if schema is LABELS:
@@ -89,37 +93,19 @@ def check_rewriting_table(
     return frame
 
 
-def _value(value: Any, name: str, kind: Any) -> Any:
-    """A cell of the right type. CSV files have texts only, with empty ones for missing values."""
-    if value is None or (value == "" and kind is not pl.String):
-        if name in ("value", "reason"):
-            return None
-        raise ValueError(f"{name} is missing")
-    if kind is pl.Float64:
-        return _number(value, name)
-    if kind is pl.Boolean:
-        if value in (True, False):
-            return bool(value)
-        known = {"true": True, "false": False}
-        if str(value).casefold() not in known:
-            raise ValueError(f"{name} is {quote_short(value)}, expected true or false")
-        return known[str(value).casefold()]
-    if isinstance(value, bool | list | dict):
-        raise ValueError(f"{name} is {quote_short(value)}, expected a text")
-    text = str(value)
-    if name == "query" and not text.strip():
-        raise ValueError("query is empty")
-    return text
+@cache
+def _row_type(columns: tuple[tuple[str, Any], ...]) -> Any:
+    """The type of a row. CSV files have texts only, with empty ones for missing values."""
+    from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
-
-def _number(value: Any, name: str) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is {quote_short(value)}, expected a number") from None
-    if not math.isfinite(found):
-        raise ValueError(f"{name} is {found}, expected a finite number")
-    return found
+    types: Mapping[Any, Any] = {pl.String: str, pl.Float64: float, pl.Boolean: bool}
+    own = {
+        "query": Annotated[str, Field(pattern=r"\S")],
+        "reason": str | None,
+        "value": Annotated[float | None, BeforeValidator(lambda value: None if value == "" else value)],
+    }
+    fields: dict[str, Any] = {name: (own.get(name, types[kind]), OPTIONAL.get(name, ...)) for name, kind in columns}
+    return create_model("Row", __config__=ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False), **fields)
 
 
 def _check_keys(frame: pl.DataFrame, schema: Mapping[str, Any], source: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.compression import DECODED_BYTES, decoder_for
+from ragworth.llm.openai.connections import DECODED_BYTES, decoder_for
 from ragworth.llm.openai.errors import EndpointError
 
 

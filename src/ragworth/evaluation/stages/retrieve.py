@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError
+from ragworth.errors import InputError, format_list
 from ragworth.evaluation.model_pool import StageProgress, may_succeed_later
-from ragworth.evaluation.notes import notes_by_system, prefix_system_names
 from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
 from ragworth.evaluation.state import EvaluationState, StagePlan
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.tables import Contexts
+from ragworth.tables.notes import Note
 
 
 def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
@@ -88,3 +89,27 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
 def _system_key(system: Pipeline | Contexts) -> Any:
     """Return all that a system's contexts depend on; a file's notes change with the mapping of its columns."""
     return [contexts_key(system), *system.notes] if isinstance(system, Contexts) else str(system)
+
+
+def notes_by_system(notes: Sequence[str], systems: Mapping[str, Pipeline | Contexts]) -> dict[str, list[str]]:
+    """Notes by system; the note of a step belongs to all systems with that step."""
+    found = {name: [note for note in notes if _concerns(name, system, note)] for name, system in systems.items()}
+    return {name: some for name, some in found.items() if some}
+
+
+def _concerns(name: str, system: Pipeline | Contexts, note: str) -> bool:
+    if isinstance(note, Note) and note.system:
+        return note.system == name
+    if isinstance(system, Contexts):
+        return note in system.notes
+    return isinstance(note, Note) and note.step in {str(step) for step in all_steps({name: system})}
+
+
+def prefix_system_names(notes: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:
+    """The notes to print, each with its systems in front."""
+    return [_prefix_names(note, [name for name, some in systems.items() if note in some]) for note in notes]
+
+
+def _prefix_names(note: str, names: list[str]) -> str:
+    named = isinstance(note, Note) and note.system
+    return f"{format_list(names, 3)}: {note}" if names and not named else note

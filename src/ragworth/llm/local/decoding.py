@@ -79,8 +79,8 @@ def generate_all(
     runtime = loaded.runtime
     prompts = [ids for _, ids in rows]
     for group in group_by_prefix(prompts, [len(ids) - 1 for ids in prompts], share):
-        first = len(prompts[group.rows[0]]) - 1 if len(group.rows) == 1 and share else 0
-        shared, prefix = loaded.prefix(prompts[group.rows[0]], group.shared, first)
+        shared = group.shared
+        prefix = runtime.prefix(prompts[group.rows[0]][:shared]) if shared else None
 
         def work(start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix) -> None:
             taken = [rows[n] for n in group.rows[start:end]]

@@ -247,8 +247,8 @@ class Engine:
         found: dict[int, tuple[RowLogprobs, float]] = {}
         loaded, ids = self.loaded, [row.ids for row in rows]
         for group in group_by_prefix(ids, [row.first for row in rows], self.share):
-            first = rows[group.rows[0]].first if len(group.rows) == 1 and self.share else 0
-            shared, prefix = loaded.prefix(ids[group.rows[0]], group.shared, first)
+            shared = group.shared
+            prefix = loaded.runtime.prefix(ids[group.rows[0]][:shared]) if shared else None
 
             def work(
                 start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix

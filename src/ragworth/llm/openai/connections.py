@@ -13,7 +13,8 @@ import asyncio
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -21,7 +22,7 @@ from urllib.parse import quote, urlsplit
 import h11
 
 from ragworth.llm.openai.api_key import ApiKey
-from ragworth.llm.openai.compression import DECODED_BYTES, decoder_for
+from ragworth.llm.openai.errors import malformed_reply
 
 CONNECT_SECONDS = 10.0
 """Timeout for connecting, in seconds."""
@@ -31,6 +32,12 @@ IDLE_SECONDS = 5.0
 
 MAX_HEAD, CHUNK_BYTES = 100 << 10, 64 << 10
 """Maximum bytes of a reply's head, and bytes read at a time."""
+
+DECODED_BYTES = 1 << 18
+"""Maximum bytes decoded at a time."""
+
+_GZIP = 31
+"""zlib's code for gzip."""
 
 _HEADERS = [(b"Content-Type", b"application/json"), (b"Accept", b"application/json"), (b"Accept-Encoding", b"gzip")]
 
@@ -269,3 +276,41 @@ def _ssl_context() -> ssl.SSLContext:
     import certifi
 
     return ssl.create_default_context(cafile=certifi.where())
+
+
+class ReplyDecoder:
+    """Decodes one layer of gzip piece by piece, so that a limit on the decoded size is enforced before it is exceeded.
+
+    Bytes after its end are ignored. A few kilobytes of gzip can stand for gigabytes, and layers multiply: everything
+    else is rejected without decoding a byte.
+    """
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(_GZIP)
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded bytes in pieces of at most `DECODED_BYTES`."""
+        try:
+            # A full piece may have more behind it, even if all input is consumed.
+            size = DECODED_BYTES
+            while (data or size == DECODED_BYTES) and not self._stream.eof:
+                piece = self._stream.decompress(data, DECODED_BYTES)
+                data, size = self._stream.unconsumed_tail, len(piece)
+                yield piece
+        except zlib.error:
+            raise malformed_reply("the reply is compressed and damaged") from None
+
+    def finish(self) -> None:
+        """Raise if the end is missing."""
+        if not self._stream.eof:
+            raise malformed_reply("the reply is compressed and cut short")
+
+
+def decoder_for(encodings: str) -> ReplyDecoder | None:
+    """Return the decoder for a ``Content-Encoding`` header; None if nothing is compressed."""
+    names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
+    if not names:
+        return None
+    if names not in (["gzip"], ["x-gzip"]):
+        raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip can")
+    return ReplyDecoder()

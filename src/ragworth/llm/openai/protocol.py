@@ -15,6 +15,7 @@ from ragworth.llm.contract import (
     CONTENT_FILTER,
     LENGTH,
     MAX_TOKENS,
+    STOP,
     WITHHELD,
     Failure,
     Generate,
@@ -22,8 +23,7 @@ from ragworth.llm.contract import (
     PromptMessage,
     Span,
 )
-from ragworth.llm.openai.errors import EndpointError, malformed_reply
-from ragworth.llm.openai.finish_reasons import read_finish, refuse_abandoned
+from ragworth.llm.openai.errors import EndpointError, malformed_reply, one_line
 from ragworth.llm.openai.validation import MAX_ID, bounded_int, check_top, json_kind, read_logprob, read_own_logprob
 from ragworth.llm.reasoning import ONLY_REASONING
 
@@ -40,6 +40,17 @@ MAX_NAME = 200
 """Maximum characters of a model's name that are read."""
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
+
+UNKNOWN_FINISH = "unknown"
+
+_FINISH_NAMES = {
+    **dict.fromkeys((STOP, "eos_token", "end_turn", "stop_sequence"), STOP),
+    **dict.fromkeys((LENGTH, "max_tokens"), LENGTH),
+    **dict.fromkeys((CONTENT_FILTER, "safety", "refusal"), CONTENT_FILTER),
+}
+"""The words of OpenAI and vLLM, and those of TGI, Anthropic and Gemini."""
+
+_ABANDONED = frozenset(("error", "failed", "abort", "cancelled"))
 
 S = TypeVar("S", bound=Sized)
 
@@ -204,6 +215,29 @@ def _read_choice(choice: dict[str, Any], shown: bool, hidden: bool) -> ReplyChoi
     if not isinstance(text, str):
         raise malformed_reply(f"the text of a choice is {json_kind(text)}, not a string")
     return ReplyChoice(replace_surrogates(text), finish, read_tokens(choice) if shown else None)
+
+
+def read_finish(choice: Mapping[str, Any]) -> str:
+    """Why a choice ended: ``stop``, ``length``, ``content_filter``, or the endpoint's own word."""
+    given = _finish_word(choice)
+    return _FINISH_NAMES.get(given.strip().lower()) or one_line(given, 40) or UNKNOWN_FINISH
+
+
+def refuse_abandoned(part: Mapping[str, Any]) -> None:
+    """Raise if the endpoint gave up on a reply or choice, even if some of its text came."""
+    given, error = _finish_word(part), part.get("error")
+    if isinstance(error, dict) and not any(error.values()):
+        error = None  # a form that wasn't filled in
+    is_abandoned = given.strip().lower() in _ABANDONED
+    if error or is_abandoned:
+        said = error.get("message") if isinstance(error, dict) else error
+        reason = said if isinstance(said, str) else given if is_abandoned else "error"
+        raise EndpointError(Failure("server-error", one_line(f"the endpoint gave up on the output: {reason}")))
+
+
+def _finish_word(part: Mapping[str, Any]) -> str:
+    """The endpoint's word for how it ended."""
+    return next((part[name] for name in ("finish_reason", "status") if isinstance(part.get(name), str)), "")
 
 
 def _join_parts(parts: list[Any]) -> str:
