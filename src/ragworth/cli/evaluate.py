@@ -170,7 +170,7 @@ def fit_leaderboard(table: Any, room: int) -> Any:
     """The leaderboard in a narrow terminal: without its last metrics, then with short names; the report has all."""
     import polars as pl
 
-    from ragworth.report.charts.names import shorten_names
+    from ragworth.report.charts.base import shorten_names
     from ragworth.report.render import render
 
     def fits(frame: Any) -> bool:

@@ -24,7 +24,7 @@ from ragworth.comparison import summarise
 from ragworth.errors import InputError, MissingExtraError
 from ragworth.report import page
 from ragworth.report.charts import drawing, drawing_worker
-from ragworth.report.charts.names import shorten_names
+from ragworth.report.charts.base import shorten_names
 from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
 from ragworth.report.page.groups import group_systems

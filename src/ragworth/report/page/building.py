@@ -20,8 +20,7 @@ from ragworth.metrics.ground_truth import query_numbers
 from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
 from ragworth.report.page.answers import build_answers, shown_outcomes
-from ragworth.report.page.depths import shown_depth
-from ragworth.report.page.explorer import build_explorer
+from ragworth.report.page.explorer import build_explorer, shown_depth
 from ragworth.report.page.figures import ANSWER_FIGURES, FIGURE_BUILDERS, build_figures
 from ragworth.report.page.overview import build_overview
 from ragworth.report.page.relations import FigureSources

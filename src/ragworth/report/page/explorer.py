@@ -17,13 +17,36 @@ import polars as pl
 from ragworth.conversations import Turn, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
-from ragworth.report.charts.names import shorten_names
-from ragworth.report.page.depths import listed_depth, shown_depth
+from ragworth.errors import RagworthError
+from ragworth.metrics.parsing import parse
+from ragworth.report.charts.base import shorten_names
 from ragworth.report.page.overview import Overview
+from ragworth.report.page.rankings import evaluation_settings
 from ragworth.report.page.survey import select_queries
 from ragworth.report.renderers.html import pack_json
 from ragworth.results import Results
 from ragworth.tables import OK
+
+DEEPEST = 20
+"""How far the page goes where nothing else says it."""
+
+
+def shown_depth(results: Results) -> int | None:
+    """How many passages the model is shown; metrics may look deeper. None where the settings do not say."""
+    k = evaluation_settings(results.manifest).get("k")
+    return k if isinstance(k, int) and not isinstance(k, bool) and k > 0 else None
+
+
+def listed_depth(results: Results, metrics: Sequence[str]) -> int:
+    """How many passages of a context the page lists: as far as the model and cutoffs go."""
+    deepest = shown_depth(results) or DEEPEST
+    for written in metrics:
+        try:
+            deepest = max(deepest, parse(written).cutoff or 0)
+        except RagworthError:
+            continue  # a measure of another package
+    return deepest
+
 
 PIECE = 400_000
 """Characters of passages in one piece, about."""
