@@ -39,9 +39,10 @@ Replies = Mapping[Reading, ReaderReply | NoValue]
 
 
 class ReaderResult(NamedTuple):
-    """Replies by reading, and notes."""
+    """Replies by reading, their statuses as a table, and notes."""
 
     replies: Mapping[Reading, ReaderReply | NoValue]
+    frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
@@ -128,7 +129,7 @@ class Reader(Task[Reading, ReaderReply, ReaderResult]):
         replies = {item: unfit or found for item, found in zip(items, findings, strict=True)}
         statuses = [each.status if isinstance(each, NoValue) else OK for each in replies.values()]
         frame = pl.DataFrame({"status": statuses}, schema={"status": pl.String})
-        return ReaderResult(replies, (*notes, *missing_notes(frame, "reading")))
+        return ReaderResult(replies, frame, (*notes, *missing_notes(frame, "reading")))
 
 
 def check_fitness(controls: Sequence[ReaderReply | NoValue]) -> tuple[list[str], NoValue | None]:
