@@ -159,7 +159,7 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
     place = collection(tmp_path / "w", queries=4)
     for wrong, settings in (("n is 0", {"n": 0}), ("no query is left", {"n": 90})):
         with pytest.raises(InputError, match=wrong):
-            ragworth.study("noise", place, keep=False, **settings)
+            ragworth.study("noise", place, keep=False, **settings)  # type: ignore[arg-type]
     assert opened.calls == 0
     ragworth.evaluate(place)
     with pytest.raises(InputError, match="results of an evaluation"):

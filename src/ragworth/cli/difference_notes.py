@@ -8,7 +8,7 @@ from ragworth.comparison import Comparison, least_holm_p, out_of_reach
 from ragworth.comparison.comparison import DECIDE_MORE
 from ragworth.errors import format_list
 from ragworth.report.render import format_p_value
-from ragworth.stats.p_limits import enough_resamples
+from ragworth.stats.power import enough_resamples
 
 MANY_METRICS = 5
 """Number of metrics from which a note says that p isn't corrected for them."""

@@ -24,9 +24,8 @@ from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
 from ragworth.comparison.significance import families_of, out_of_reach
 from ragworth.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
-from ragworth.stats.p_limits import LEAST_RESAMPLES, enough_resamples
 from ragworth.stats.paired import TESTS, Test, holm, paired_p
-from ragworth.stats.power import detectable_difference
+from ragworth.stats.power import LEAST_RESAMPLES, detectable_difference, enough_resamples
 from ragworth.stats.range_intervals import difference_bounds
 
 MAX_INTERVAL_RESAMPLES = 100_000

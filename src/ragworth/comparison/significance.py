@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.stats.p_limits import smallest_p
+from ragworth.stats.power import smallest_p
 
 
 def is_different(row: Mapping[str, Any], alpha: float = 0.05) -> bool:

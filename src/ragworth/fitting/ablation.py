@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragworth.fitting.estimates import gap_figure, mean_figure
 from ragworth.fitting.ranking_svm import Loss, ranked_pairs
 from ragworth.fitting.rows import FittingTables, build_fitting_rows
 from ragworth.fitting.udcg_weights import (
@@ -20,7 +19,9 @@ from ragworth.fitting.udcg_weights import (
     FitData,
     check_settings,
     feature_metrics,
+    gap_figure,
     held_out_scores,
+    mean_figure,
     udcg_metric,
     with_pairs,
 )

@@ -11,10 +11,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ragworth.fitting.estimates import column_means
-from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.grids import ParameterGrid
-from ragworth.fitting.rows import Bools, FittingRows, Floats
+from ragworth.fitting.rows import Bools, FittingRows, Floats, assign_folds, column_means
 from ragworth.fitting.split_correlations import FoldCorrelations
 from ragworth.stats.bootstrap import mean_intervals
 from ragworth.stats.correlation import MEASURES, Measure

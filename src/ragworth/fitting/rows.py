@@ -205,3 +205,21 @@ def describe_sources(tables: Sequence[FittingTables], outcome: str) -> dict[str,
         {source for frame in graded for source in frame.filter(pl.col("aspect") == outcome)["source"].unique()}
     )
     return found
+
+
+def column_means(each: Floats) -> Floats:
+    """The mean of each column's values that are there; NaN where none is."""
+    known = ~np.isnan(each)
+    count = known.sum(axis=0)
+    return np.where(count > 0, np.where(known, each, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+
+
+def assign_folds(query: Ints, folds: int, seed: int) -> Ints:
+    """The part, 0 to ``folds`` − 1, of each row; ``query`` has the number of its query.
+
+    Parts have equally many queries, or one more than others. Contexts of one query share its passages and its
+    difficulty: if they were parted, what is learned would be tested on what it was learned from.
+    """
+    names, place = np.unique(query, return_inverse=True)
+    part = np.random.default_rng(seed).permutation(len(names)) % folds
+    return np.asarray(part[place.reshape(-1)], dtype=np.int64)

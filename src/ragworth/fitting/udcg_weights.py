@@ -9,8 +9,6 @@ import numpy as np
 
 from ragworth import __version__
 from ragworth.errors import InputError, format_count
-from ragworth.fitting.estimates import column_means, gap_figure, mean_figure
-from ragworth.fitting.folds import assign_folds
 from ragworth.fitting.ranking_svm import LOSSES, SVMRANK_C, Loss, RankedPairs, fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import (
     Bools,
@@ -18,7 +16,9 @@ from ragworth.fitting.rows import (
     FittingTables,
     Floats,
     Ints,
+    assign_folds,
     build_fitting_rows,
+    column_means,
     describe_sources,
     round_to_digits,
 )
@@ -26,6 +26,7 @@ from ragworth.formats.theta import VARIANTS, Theta, Variant, digest_query
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.utility import UdcgWeights
+from ragworth.stats.estimate import Estimate
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
 from ragworth.tables import Contexts, Judgments, Outcomes
 
@@ -247,3 +248,14 @@ def _check_features(x: Floats, pairs: RankedPairs) -> None:
             "contexts whose outcomes differ have the same utilities: there is nothing to learn",
             remedy="take contexts of other passages, or judge more of them",
         )
+
+
+def mean_figure(found: Estimate) -> dict[str, Any]:
+    """A mean correlation within queries."""
+    counts = {"queries": found.n, "contexts": found.counts["contexts"], "left_out": dict(found.reasons)}
+    return {"value": found.value, "low": found.low, "high": found.high, **counts}
+
+
+def gap_figure(found: Estimate) -> dict[str, Any]:
+    """A paired difference of two correlations."""
+    return {"value": found.value, "low": found.low, "high": found.high, "p": found.p, "queries": found.n}

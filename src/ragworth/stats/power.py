@@ -1,4 +1,4 @@
-"""Power of a paired test.
+"""Power of a paired test, and the smallest p that it can have.
 
 Uses Student's two-sided paired t-test with its exact (noncentral) distribution. Other tests of a mean difference have
 nearly the same power; the sign test has less.
@@ -19,6 +19,12 @@ from ragworth.stats.range_intervals import is_constant
 
 SIGN_FLIPS = ("randomisation", "wilcoxon", "sign")
 """Tests whose p is a share of the 2ⁿ ways to flip the signs of n differences, at least 2 of them."""
+
+LEAST_RESAMPLES = 10_000
+"""Resamples of a test, unless Holm's correction needs more."""
+
+COUNTED = {"randomisation": 1, "bootstrap": 1, "bounded": 2}
+"""Tests by resampling, and the numerator of their smallest p."""
 
 MOST = 10**9
 """Largest number of queries considered."""
@@ -130,3 +136,14 @@ def _check(*, alpha: float, spread: float, chance: float = 0.8) -> None:
         raise ValueError(f"chance={chance} is not between alpha={alpha} and 1")
     if not spread > 0:
         raise ValueError(f"spread={spread} is not above 0")
+
+
+def smallest_p(test: str, n: int, resamples: int) -> float:
+    """Smallest p of a test of ``n`` differences: signs can be flipped in 2ⁿ ways, and resamples are limited too."""
+    flips = 2.0 ** (1 - n) if test in SIGN_FLIPS else 0.0
+    return min(1.0, max(flips, COUNTED.get(test, 0) / (resamples + 1)))
+
+
+def enough_resamples(tests: int, alpha: float) -> int:
+    """Resamples with which p can be half of ``alpha`` after Holm's correction for so many tests."""
+    return max(LEAST_RESAMPLES, math.ceil(2 * tests / alpha))

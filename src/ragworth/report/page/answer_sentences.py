@@ -11,7 +11,7 @@ from ragworth.comparison.comparison import DECIDE_MORE
 from ragworth.errors import format_count, format_list
 from ragworth.report.page.rankings import ALPHA, LEVEL, TEST, MetricMean, Ranking, larger_detectable
 from ragworth.report.wording import digits_beside_zero, digits_within, share_of_all, signed
-from ragworth.stats.p_limits import smallest_p
+from ragworth.stats.power import smallest_p
 
 
 class OutcomeScale(NamedTuple):
