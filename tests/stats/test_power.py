@@ -80,7 +80,7 @@ def test_edges() -> None:
 def test_what_makes_no_sense_is_refused() -> None:
     for wrong in ({"alpha": 0.0}, {"chance": 1.0}):
         with pytest.raises(ValueError, match="is not between"):
-            detectable_difference([0.0, 1.0, 3.0], **wrong)
+            detectable_difference([0.0, 1.0, 3.0], **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not above 0"):
         t_test_power(1.0, 0.0, 30)
 
