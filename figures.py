@@ -207,7 +207,7 @@ class Evaluated:
 
     def correlation(self, metric: str) -> tuple[float, float, float]:
         """ρ of a metric with the grade over all contexts, and the ends of its interval, as in the report."""
-        from ragworth.report.page.prediction import outcome_predictions
+        from ragworth.report.page.relations import outcome_predictions
 
         grade = outcome_predictions(self.results, [metric], 0).filter(outcome="grade")
         ((rho, low, high),) = grade.select("rho", "low", "high").rows()
