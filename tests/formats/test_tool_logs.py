@@ -285,6 +285,17 @@ def test_records_of_trulens(save: Save) -> None:
     assert shown(read(save, [record])) == {("log", MILL): [(BUILT, None), (LIES, None)]}
 
 
+def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
+    """The contexts are those of a feedback function, one in each call. pandas writes lists as Python does."""
+    calls = str([{"args": {"question": MILL, "context": text}, "ret": 0.5, "meta": {}} for text in (BUILT, LIES)])
+    table = ["record_id,app_id,input,output,Context Relevance,Context Relevance_calls,total_tokens"]
+    table += [f'r1,app,{MILL},Ann,0.5,"{calls}",12', f'r2,app,{MILL},Bob,0.5,"{calls}",12']
+    loaded = read(save, "\n".join(table) + "\n", "log.csv")
+    assert shown(loaded) == {("log", MILL): [(BUILT, None), (LIES, None)]}
+    assert [row[2:4] for row in answers(loaded)] == [(0, "Ann"), (1, "Bob")]
+    assert grades(loaded) == {"Context Relevance": [0.5]}
+
+
 def test_a_table_of_trulens_without_calls(save: Save) -> None:
     """Feedback has a cost, or a name that says what it is; other numbers are none unless mapped."""
     row = {"record_id": "r1", "input": MILL, "output": "Ann", "record_json": "{}", "Groundedness": 0.5, "ours": 0.25}

@@ -289,6 +289,16 @@ def test_evaluations_of_phoenix_spans(save: Save) -> None:
     assert outcomes is not None and dict(outcomes.frame.select("aspect", "value").rows()) == {"QA": 1.0, "Tone": 1.0}
 
 
+def test_a_search_of_langfuse_that_is_not_called_retriever(save: Save) -> None:
+    def trace(output: Any) -> dict[str, Any]:
+        search = {"id": "o", "type": "SPAN", "name": "vector-search", "input": "mill", "output": output}
+        return {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
+
+    found = load(save("traces.jsonl", as_lines(trace({"chunks": [{"content": "Ann built it."}]}))))
+    assert found.collection.passages["text"].to_list() == ["Ann built it."]
+    assert load(save("traces.jsonl", as_lines(trace([1, 2])))).contexts is None
+
+
 def test_an_evaluation_table_of_mlflow_with_a_ground_truth(save: Save) -> None:
     text = "inputs,ground_truth,outputs,answer_correctness/v1/score\nWho?,Ann,Bob,1\n"
     log = load(save("eval_results_table.csv", text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_record import LogRecord
+from ragworth.formats.log_passages import as_passages
+from ragworth.formats.log_record import LoggedPassage, LogRecord
 from ragworth.formats.log_rows import mapped_grades
 from ragworth.formats.log_values import as_row
 from ragworth.formats.traces import TraceStep, parse_if_json, trace_records, unless_mapped
@@ -17,6 +19,9 @@ from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}
 TRACE_SIGNS = ("sessionId", "session_id", "userId", "user_id", "projectId", "project_id", "htmlPath", "bookmarked")
+SEARCH = re.compile(r"search|vector|lookup|rerank|knowledge|\brag\b")
+"""In names of steps that may have found passages."""
+
 LISTS = ("documents", "docs", "results", "context", "contexts", "chunks", "passages", "nodes", "source_documents")
 
 
@@ -83,7 +88,9 @@ def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceSt
     kind, output = str(row.get("type") or "").upper(), parse_if_json(row.get("output"))
     name = str(row.get("name")).lower()
     retrieves = kind == "RETRIEVER" or (kind == "SPAN" and "retriev" in name)
-    documents = _find_documents(output) if retrieves else None
+    documents = _find_documents(output) if retrieves or (kind in ("SPAN", "TOOL") and SEARCH.search(name)) else None
+    if not retrieves and not _are_passages(documents):
+        documents = None
     return TraceStep(
         place,
         trace,
@@ -94,6 +101,14 @@ def _read_observation(row: Mapping[str, Any], trace: str, place: int) -> TraceSt
         output=output,
         documents=documents,
     )
+
+
+def _are_passages(documents: Any) -> bool:
+    """Whether what a search returned are passages with a text."""
+    try:
+        return all(each.text is not None for each in as_passages(documents) or [LoggedPassage(None)])
+    except WrongLineError:
+        return False
 
 
 def _find_documents(output: Any) -> Any:

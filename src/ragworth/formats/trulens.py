@@ -1,7 +1,7 @@
 """Read records of TruLens: ``get_records_and_feedback`` as a table, or records as JSON.
 
 Feedback is grades, and versions of an app are systems. Passages are what the app's retrieval returned, or, where that
-was not recorded, those in a column of a usual name.
+was not recorded, those in a column of a usual name, or the contexts that feedback functions were called with.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ STORED = ("record_json", "app_json", "cost_json", "perf_json", "num_events")
 COST = re.compile(r" feedback cost in \w+$")
 RETRIEVAL = re.compile(r"retriev|relevant_documents|similarity_search|\bsearch\b")
 """In names of methods that return passages."""
+
+CONTEXTS = ("context", "contexts", "source")
+"""Arguments of feedback functions that are passages."""
 
 
 def _recognise(sample: FileSample) -> bool:
@@ -62,7 +65,7 @@ def _read(row: Mapping[str, Any], place: int, finder: FieldFinder) -> list[Trace
     shown = find_field(row, "passages", FIELDS["passages"])
     if not found and shown is not None:
         found = [TraceStep(place, name, f"{name} contexts", name, "RETRIEVER", documents=shown)]
-    return [root, *found]
+    return [root, *(found or _graded_contexts(row, root))]
 
 
 def _retrievals(calls: list[dict[str, Any]], root: TraceStep) -> Iterator[TraceStep]:
@@ -87,6 +90,19 @@ def _are_passages(value: Any) -> bool:
         return isinstance(value, list) and all(each.text is not None for each in as_passages(value) or ())
     except WrongLineError:
         return False
+
+
+def _graded_contexts(row: Mapping[str, Any], root: TraceStep) -> Iterator[TraceStep]:
+    """The contexts that feedback functions got: one in each call, or all in one."""
+    for name, calls in row.items():
+        arguments = (
+            [as_row(call.get("args")) or {} for call in objects(parse_if_json(calls))] if name.endswith(CALLS) else []
+        )
+        texts = [each for args in arguments if (each := find_field(args, "context", CONTEXTS)) is not None]
+        flat = [text for each in texts for text in (each if isinstance(each, list) else [each])]
+        if flat and _are_passages(flat):
+            yield TraceStep(root.place, root.trace, f"{root.id} contexts", root.id, "RETRIEVER", documents=flat)
+            return
 
 
 def _read_feedback(row: Mapping[str, Any], finder: FieldFinder) -> dict[str, Grade]:
