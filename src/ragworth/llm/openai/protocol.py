@@ -45,12 +45,16 @@ UNKNOWN_FINISH = "unknown"
 
 _FINISH_NAMES = {
     **dict.fromkeys((STOP, "eos_token", "end_turn", "stop_sequence"), STOP),
-    **dict.fromkeys((LENGTH, "max_tokens"), LENGTH),
-    **dict.fromkeys((CONTENT_FILTER, "safety", "refusal"), CONTENT_FILTER),
+    **dict.fromkeys(
+        (LENGTH, "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"), LENGTH
+    ),
+    **dict.fromkeys((CONTENT_FILTER, "safety", "refusal", "recitation", "blocked"), CONTENT_FILTER),
 }
-"""The words of OpenAI and vLLM, and those of TGI, Anthropic and Gemini."""
+"""The words of OpenAI and vLLM, and those of TGI, Anthropic, Gemini, Mistral and others."""
 
-_ABANDONED = frozenset(("error", "failed", "abort", "cancelled"))
+_ABANDONED = frozenset(
+    ("error", "failed", "abort", "cancelled", "timeout", "network_error", "insufficient_system_resource")
+)
 
 S = TypeVar("S", bound=Sized)
 
