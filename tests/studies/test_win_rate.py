@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -16,6 +17,8 @@ from ragworth.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.studies.run import StudyResult
+from ragworth.studies.win_rate import WinRate
+from ragworth.tables import Judgments
 from tests.studies.conftest import Opened
 
 SURE = re.compile(r"sure=([\d.]+)")
@@ -113,6 +116,33 @@ def test_strict_wins_count_no_ties(tmp_path: Path, opened: Opened) -> None:
     paper = ragworth.study("win-rate", place, keep=False, protocol="paper")
     assert rows_of(paper) == rows_of(found)
     assert paper.findings.notes[0].startswith("Protocol paper: the design of Hua et al.")
+
+
+def test_measures_over_key_tokens_are_compared_with_those_over_all(tmp_path: Path, opened: Opened) -> None:
+    """KeyEntropy wins the 4 queries that Entropy wins and 8 more; KeyPPL wins 5 of the 7 that PPL wins."""
+    first = ragworth.study("win-rate", collection(tmp_path / "w", queries=13), keep=False).cases[0]
+    assert first.results.judgments is not None
+    gold = set(first.results.contexts.frame.filter(pl.col("system") == "gold").select("query", "passage").rows())
+    queries = sorted({query for query, _ in gold})
+    wins = {"PPL": 7, "KeyPPL": 5, "Entropy": 4, "KeyEntropy": 12}
+    rows = first.results.judgments.frame.filter(pl.col("aspect").is_in(list(wins)))
+    values = [
+        float((queries.index(query) < wins[aspect]) == ((query, passage) in gold))
+        for query, passage, aspect in rows.select("query", "passage", "aspect").iter_rows()
+    ]
+    planted = Judgments.trusted(rows.with_columns(value=pl.Series(values)))
+    found = WinRate().find([replace(first, results=replace(first.results, judgments=planted))])
+    shown = {(row["confidence"], row["against"]): row for row in found.tables[0].frame.to_dicts()}
+    for against in ("distractor", "random"):
+        for name, gain, p in (("KeyEntropy", 8 / 13, 2 / 2**8), ("KeyPPL", -2 / 13, 0.5)):
+            row = shown[name, against]
+            assert (row["key gain"], row["p_gain"]) == (pytest.approx(gain), pytest.approx(p))
+            assert row["gain low"] < gain < row["gain high"]
+        assert all(shown[name, against]["p_gain"] is None for name in ("PPL", "Entropy"))
+    assert found.sentences[1] == (
+        "Over a distractor, KeyPPL wins 15.4 points less often than PPL (p = 0.500); "
+        "KeyEntropy wins 61.5 points more often than Entropy (p = 0.008)."
+    )
 
 
 def test_numbers_are_those_of_the_tables(tmp_path: Path, opened: Opened) -> None:

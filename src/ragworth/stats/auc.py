@@ -175,6 +175,12 @@ def win_rate(
     return made.with_interval(span)
 
 
+def pair_wins(pairs: Floats, *, strict: bool = False) -> Floats:
+    """For each pair 1 for a win, 0 for a loss, ½ (with ``strict`` 0) for a tie; NaN if a value is missing."""
+    sign = np.sign(pairs[:, 0] - pairs[:, 1])
+    return np.where(np.isnan(sign), np.nan, sign > 0 if strict else 0.5 + sign / 2)
+
+
 def pairs_within(values: npt.ArrayLike, labels: npt.ArrayLike, queries: npt.ArrayLike) -> tuple[Floats, Ints]:
     """Pair every positive of a query with every negative of it, for :func:`win_rate`; also returns query numbers."""
     x, positive, _ = _check_labels(values, labels)

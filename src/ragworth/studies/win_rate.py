@@ -29,12 +29,14 @@ from ragworth.retrieval.candidates import (
     retriever_of,
 )
 from ragworth.retrieval.passage_scores import with_scores
-from ragworth.stats.auc import win_rate
+from ragworth.stats.auc import pair_wins, win_rate
 from ragworth.stats.estimate import Estimate
+from ragworth.stats.paired import difference
 from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.contrast import SHARE
 from ragworth.tables import OK
 from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
@@ -43,6 +45,8 @@ GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"
 NOUNS = {DISTRACTOR: "a distractor", RANDOM: "a random passage"}
 NAMES = {**{name: name for name in MEASURES}, "abstention": "1 − abstention", "likelihood": "likelihood"}
 """Judgments that say how sure the model is with a passage, and what they are called."""
+KEYED = {"KeyPPL": "PPL", "KeyEntropy": "Entropy"}
+"""Measures over the key tokens, with those over all tokens."""
 REMEDY = "retrieve more passages, or give accepted answers and more labels"
 
 
@@ -108,7 +112,8 @@ class WinRate(Study):
         note = (
             f"ties count {'half' if self.ties == 'half' else 'as losses'}; p by a sign test over queries without ties, "
             "p_holm corrected by Holm for the measures of confidence of a case; missing: queries in which one of the "
-            f"two passages has no value; {RELEVANCE}: the retriever's own score"
+            "two passages has no value; key gain: win rate minus that of the same measure over all tokens, p_gain by a "
+            f"sign test over queries; {RELEVANCE}: the retriever's own score"
         )
         return {"win-rate": TableText("How often each confidence is higher with the relevant passage", note)}
 
@@ -121,8 +126,14 @@ class WinRate(Study):
         how = {"strict": strict, **self.plan.options}
         found = {(name, n): win_rate(both, **how, clusters=turns[n]) for (name, n), both in sides.items()}
         found = confidences.correct_rivals(found)
-        main = against[0]
+        wins = {at: pair_wins(both, strict=strict) for at, both in sides.items()}
+        words, main = [], against[0]
         rows = estimate_rows(("confidence", "against"), found, "win rate", "p", "p_holm", "counts", "missing")
+        for row, (name, n) in zip(rows, found, strict=True):
+            if KEYED.get(name) in values:
+                gain = difference(wins[name, n], wins[KEYED[name], n], "sign", self.plan, SHARE, turns[n])
+                row |= {"key gain": gain.value, "gain low": gain.low, "gain high": gain.high, "p_gain": gain.p}
+                words += [_gain_words(name, gain)] if n == main and gain.value is not None else []
         page.add("win-rate", case, rows)
         sizes = [f"{NOUNS[n]} ({count_queries(len(queries[n]))})" for n in against]
         page.lead(case, f"a relevant passage of each query against {' and '.join(sizes)}, each shown alone.")
@@ -134,6 +145,7 @@ class WinRate(Study):
             parts = " and ".join(f"than with {NOUNS[n]} {_share(found[best[1], n])}" for n in against)
             base = f"; the retriever's score {_share(mine[RELEVANCE])}" if RELEVANCE in mine else ""
             page.say(case, f"{best[0]}: higher with it {parts}{base}.")
+        page.say(case, f"over {NOUNS[main]}, {'; '.join(words)}." if words else "")
         page.note(case, confidences.skipped_words(case))
 
     def finish(self, page: StudyPage) -> None:
@@ -184,3 +196,9 @@ def _share(one: Estimate) -> str:
     span = f" {percent_interval(one.interval)}" if one.interval is not None else ""
     p = p_words(one.p) if one.p_holm is None else f"{p_words(one.p_holm)} after Holm"
     return f"in {100 * one.value:.1f} %{span} of {count_queries(one.n)} ({p})"
+
+
+def _gain_words(name: str, gain: Estimate) -> str:
+    value = 100 * (gain.value or 0.0)
+    how = f"{abs(value):.1f} points {'more' if value > 0 else 'less'} often than" if value else "as often as"
+    return f"{name} wins {how} {KEYED[name]} ({p_words(gain.p)})"
