@@ -278,6 +278,7 @@ def test_a_lower_mean_isnt_worse_by_a_test_that_finds_the_system_better(test: An
     assert row["difference"] < 0 < row["wins"] - row["losses"]
     assert row["p_holm"] < 0.05
     assert result.worse("nDCG@10").height == gated
+    assert (("nDCG@10", "old", "new") in result.opposed) == (not gated)
 
 
 def test_a_system_that_loses_most_queries_is_worse_by_the_sign_test() -> None:

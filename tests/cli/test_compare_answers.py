@@ -199,6 +199,20 @@ def test_a_gate_that_no_difference_could_fail_says_so(tmp_path: Path) -> None:
     assert call("compare", path, "--fail-if-worse", "f1", "--test", "t").exit_code == 3
 
 
+@pytest.mark.parametrize(("test", "name"), [("sign", "the sign test"), ("wilcoxon", "Wilcoxon's test")])
+def test_a_test_of_signs_or_ranks_against_the_means_is_noted(tmp_path: Path, test: str, name: str) -> None:
+    rows = [
+        (system, f"q{i}", "f1", high if i < 53 else low)
+        for system, high, low in (("a", 0.6, 0.6), ("b", 0.65, 0.1))
+        for i in range(60)
+    ]
+    path = save(pl.DataFrame(rows, schema=["system", "query", "aspect", "value"], orient="row"), tmp_path / "o.csv")
+    found = call("compare", path, "--fail-if-worse", "f1", "--test", test)
+    assert (found.exit_code, "worse:" in found.stderr) == (0, False)
+    assert f"{name} points the other way than the means of b and a by f1" in found.stderr
+    assert "points the other way" not in call("compare", path, "--test", "t").stderr
+
+
 @pytest.mark.parametrize(
     ("systems", "first", "words"),
     [

@@ -53,6 +53,22 @@ def test_p_is_no_smaller_than_resampling_could_show() -> None:
         assert TESTS[name](np.full(LARGE + 1, 0.5), resamples=400, seed=0) == pytest.approx(1 / 401)
 
 
+@pytest.mark.parametrize(("some", "p"), [(4, 0.125), (6, 0.03125), (12, 2 / 2**12)])
+def test_few_of_many_differences_have_no_limit(some: int, p: float) -> None:
+    d = np.zeros(2 * LARGE)
+    d[:some] = 1.0
+    for name in ("randomisation", "bootstrap"):
+        assert TESTS[name](d, resamples=10_000, seed=0) == pytest.approx(p)
+
+
+def test_small_differences_beside_few_large_ones_have_no_limit() -> None:
+    d = np.where(np.arange(LARGE + 100) % 2, 1e-6, -1e-6)
+    d[:4] = 1.0
+    # The large ones have one sign in 2/2⁴ of the flips; in half of these, the small ones subtract from their sum.
+    for name in ("randomisation", "bootstrap"):
+        assert TESTS[name](d, resamples=10_000, seed=0) == pytest.approx(0.0625, abs=0.01)
+
+
 def test_columns_with_few_of_many_rows_are_resampled() -> None:
     rng = np.random.default_rng(3)
     values = np.full((LARGE + 50, 2), np.nan)

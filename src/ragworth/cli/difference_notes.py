@@ -25,6 +25,7 @@ def difference_notes(result: Comparison) -> tuple[str, ...]:
         )
     notes += _untested_notes(differences)
     notes += [note for part in result.families if (note := _hopeless_note(part, result))]
+    notes += _opposed_notes(result)
     metrics = differences["metric"].unique(maintain_order=True).to_list()
     if result.family == "metric" and len(metrics) >= MANY_METRICS and bool((differences["p_holm"] < 0.05).any()):
         notes.append(
@@ -62,3 +63,15 @@ def _hopeless_note(family: pl.DataFrame, result: Comparison) -> str:
         f"no difference{where} can be significant: for {tested.height:,} comparisons, Holm's correction makes p "
         f"{format_p_value(min(least, 1.0))} at least; {remedy}"
     )
+
+
+def _opposed_notes(result: Comparison) -> list[str]:
+    """Say if a significant test of signs or ranks contradicts the means."""
+    name = {"sign": "the sign test", "wilcoxon": "Wilcoxon's test"}.get(result.test, "")
+    rows = result.differences.filter(result.differences["p_holm"] < 1 - result.level).iter_rows(named=True)
+    return [
+        f"{name} points the other way than the means of {row['system']} and {row['baseline']} by {row['metric']}: "
+        "many small differences against few large ones; --test randomisation tests the means"
+        for row in rows
+        if (row["metric"], row["baseline"], row["system"]) in result.opposed
+    ]

@@ -11,6 +11,9 @@ from ragworth.comparison.significance import families_of
 from ragworth.errors import InputError, MetricError, format_list
 from ragworth.html_table import html_table
 
+Pair = tuple[str, str, str]
+"""A comparison: metric, baseline, system."""
+
 LEAST_SHARE = 0.9
 """Values that a system needs, as a share of its baseline's, to pass a gate."""
 
@@ -35,6 +38,7 @@ class Comparison(NamedTuple):
     changes: the queries that changed most: metric, baseline, system, query, before, after, difference.
     test: the test behind the p-values.
     family: what Holm's correction goes over: metric or all.
+    opposed: (metric, baseline, system) for which a test of signs or ranks points the other way than the mean.
     """
 
     differences: pl.DataFrame
@@ -44,6 +48,7 @@ class Comparison(NamedTuple):
     resamples: int
     seed: int
     family: Literal["metric", "all"] = "metric"
+    opposed: frozenset[Pair] = frozenset()
 
     @property
     def families(self) -> list[pl.DataFrame]:
@@ -62,7 +67,7 @@ class Comparison(NamedTuple):
     def worse(self, metric: str, alpha: float = 0.05) -> pl.DataFrame:
         """Rows in which a system is significantly worse than its baseline by this metric.
 
-        A test of signs or ranks shows that only if the system also loses more queries than it wins.
+        A test of signs or ranks that finds the system better doesn't show that its mean is lower.
         """
         rows = self.differences.filter(pl.col("metric") == metric)
         if not rows.height:
@@ -95,7 +100,8 @@ class Comparison(NamedTuple):
                 remedy="check that some passages are labelled relevant, and that ids are the same in runs and labels",
             )
         found = rows.filter((up * pl.col("difference") < 0) & (pl.col("p_holm") < alpha))
-        return found.filter(pl.col("wins") < pl.col("losses")) if self.test in ("sign", "wilcoxon") else found
+        names = zip(found["metric"], found["baseline"], found["system"], strict=True)
+        return found.filter(pl.Series([name not in self.opposed for name in names], dtype=pl.Boolean))
 
     def _repr_html_(self) -> str:
         """The differences as a small table, for notebooks."""

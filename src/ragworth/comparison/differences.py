@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison.comparable import Comparable, JoinedScores, conversations_of, join_scores, to_scores
-from ragworth.comparison.comparison import Comparison
+from ragworth.comparison.comparison import Comparison, Pair
 from ragworth.comparison.metric_range import Floats, direction, value_bounds
 from ragworth.comparison.query_intervals import (
     QueryColumns,
@@ -24,7 +24,7 @@ from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
 from ragworth.comparison.significance import families_of, out_of_reach
 from ragworth.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
-from ragworth.stats.paired import TESTS, Test, holm, paired_p
+from ragworth.stats.paired import TESTS, Test, holm, opposes_mean, paired_p
 from ragworth.stats.power import LEAST_RESAMPLES, detectable_difference, enough_resamples
 from ragworth.stats.range_intervals import difference_bounds
 
@@ -97,12 +97,15 @@ def compare(
     sizes = [max(corrected_for, every if family == "all" else len(here)) for _, here in compared]
     if resamples is None:
         resamples = enough_resamples(max(sizes, default=0), 1 - level)
+    opposed: set[Pair] = set()
     for (matrix, here), (differences, interval), size in zip(compared, found, sizes, strict=True):
         alpha = (1 - level) / size  # what p must be below to be so after any correction for as many comparisons
         enough = set(rank_matrix(matrix).enough)
         for i, pair in enumerate(here):
             row = _difference_row(matrix, pair, differences, interval, i, test, alpha, resamples, seed)
             rows.append(row if enough.issuperset(pair) else row | dict.fromkeys(UNTESTED))
+            if opposes_mean(differences.values[:, i], test, differences.clusters.labels):
+                opposed.add((matrix.metric, *pair))
             if changes:
                 changed.append(_largest_changes(matrix, *pair, changes))
     if not rows:
@@ -111,7 +114,7 @@ def compare(
         rows, family, corrected_for, lambda part: out_of_reach(part, test, resamples, 1 - level, corrected_for)
     )
     changes_table = pl.concat(changed)
-    return Comparison(corrected, changes_table, test, level, resamples, seed, family)
+    return Comparison(corrected, changes_table, test, level, resamples, seed, family, frozenset(opposed))
 
 
 def _difference_row(

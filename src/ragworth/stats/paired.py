@@ -39,6 +39,9 @@ ENOUGH_RESAMPLES, ENOUGH_EXTREME = 100_000, 100
 """Resamples after which a randomisation test stops if so many were as extreme as the data: p is known well enough."""
 COLUMNS = 128
 """Comparisons resampled at a time."""
+DOMINATED = 0.01
+"""Share of the squared sum of squares that fourth powers make up, above which few differences decide the mean: 100
+equal ones among zeros. The limits of resampling don't hold for them."""
 SMALLEST = float(np.finfo(np.float64).tiny)
 EXACT = 50
 """Number of differing queries up to which Wilcoxon's test is exact."""
@@ -55,8 +58,9 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
     """Fisher's randomisation test of the mean: random sign flips of the differences.
 
     If there are no more possible flips than ``resamples``, all are tried and p is exact. For more than
-    :data:`LARGE` differences, p is that of the limit. Of more than :data:`ENOUGH_RESAMPLES`, only as many are drawn as
-    it takes, and none if Hoeffding's inequality says that p is below what they can show.
+    :data:`LARGE` differences, p is that of the limit, unless few of them dominate. Of more than
+    :data:`ENOUGH_RESAMPLES`, only as many are drawn as it takes, and none if Hoeffding's inequality says
+    that p is below what they can show.
     """
     moved = _nonzero(differences)
     n = len(moved)
@@ -67,7 +71,7 @@ def randomisation_test(differences: Floats, *, resamples: int = 10_000, seed: in
     if n < 60 and 2**n <= resamples:
         signs = 1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
         return float((np.abs(signs @ moved) >= observed).mean())
-    if n > LARGE:
+    if n > LARGE and not _is_dominated(moved):
         return max(2 * normal_cdf(-observed / float(np.sqrt(moved @ moved))), 1 / (resamples + 1))
     if resamples > ENOUGH_RESAMPLES and 2 * np.exp(-(observed**2) / 2 / (moved**2).sum()) < 1 / (resamples + 1):
         return 1 / (resamples + 1)
@@ -96,6 +100,12 @@ def _byte_sums(values: Floats) -> Floats:
 def _nonzero(differences: Floats) -> Floats:
     """Differences that are neither 0 nor missing."""
     return np.asarray(differences[(differences != 0) & ~np.isnan(differences)])
+
+
+def _is_dominated(values: Floats) -> bool:
+    """Whether a few values make up most of the spread."""
+    squares = values**2
+    return float(squares @ squares) > DOMINATED * float(squares.sum()) ** 2
 
 
 def t_test(differences: Floats, *, resamples: int = 0, seed: int = 0) -> float:
@@ -179,10 +189,7 @@ def bootstrap_tests(
             found[place] = randomisation_test(known, resamples=resamples, seed=seed)
             continue
         if len(differences) > LARGE:
-            # A column with few of many rows is resampled without the others; the limit of many is Student's test.
-            few = len(known) <= LARGE
-            p = bootstrap_test(known, resamples=resamples, seed=seed) if few else t_test(known)
-            found[place] = max(p, 1 / (resamples + 1))
+            found[place] = max(_large_bootstrap(known, resamples, seed), 1 / (resamples + 1))
             continue
         varied.append(place)
         centred.append(column - known.mean())
@@ -192,6 +199,15 @@ def bootstrap_tests(
         for place, mean, square in zip(varied[low : low + COLUMNS], *np.split(both.T, 2), strict=True):
             found[place] = _tail_share(differences[:, place], mean, square, resamples)
     return found
+
+
+def _large_bootstrap(known: Floats, resamples: int, seed: int) -> float:
+    """Bootstrap test of a column of many rows: its limit is Student's test, which few large differences mislead."""
+    if len(known) <= LARGE:  # a column with few of many rows is resampled without the others
+        return bootstrap_test(known, resamples=resamples, seed=seed)
+    if _is_dominated(known - known.mean()):
+        return randomisation_test(known, resamples=resamples, seed=seed)
+    return t_test(known)
 
 
 def _tail_share(differences: Floats, mean: Floats, square: Floats, resamples: int) -> float:
@@ -220,6 +236,24 @@ def bounded_test(differences: Floats, *, resamples: int = 10_000, seed: int = 0,
     if len(known) > LARGE and len(np.unique(known)) > MAX_VALUES:
         return bootstrap_test(known, resamples=resamples, seed=seed)
     return range_p(known, bounds, resamples, seed)
+
+
+def opposes_mean(differences: Floats, test: str, clusters: Clusters = None) -> bool:
+    """Whether a test of signs or ranks points the other way than the mean difference.
+
+    A system that is a little better for most queries and far worse for some has a lower mean, but the sign test finds
+    it better. The other tests are of the mean itself.
+    """
+    if test not in ("sign", "wilcoxon"):
+        return False
+    from scipy.stats import rankdata
+
+    mean = float(np.nansum(differences))
+    if (group := cluster_index(clusters, len(differences))) is not None:
+        differences = tested_numbers(differences, group, test)
+    moved = _nonzero(np.round(differences, DIGITS))
+    weights = rankdata(np.abs(moved)) if test == "wilcoxon" else np.ones(len(moved))
+    return float(np.sign(moved) @ weights) * mean < 0
 
 
 TESTS: dict[str, Callable[..., float]] = {
