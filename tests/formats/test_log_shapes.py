@@ -13,6 +13,7 @@ import pytest
 
 from ragworth.errors import FormatError, InputError
 from ragworth.formats import load
+from ragworth.formats.missing_answers import is_error_message
 from ragworth.inputs.runs import read_run
 from ragworth.inputs.sources import open_source
 
@@ -136,6 +137,11 @@ def test_systems_or_fields_in_columns_and_objects_are_asked_for(row: dict[str, A
         ({"response": "Ann", "kb_hits": ["Ann built the mill of Arden in 1820."]}, "passages", "kb_hits"),
         ({"response": "Ann", "kb": [{"text": "Ann built the mill of Arden in 1820."}]}, "passages", "kb"),
         ({"retrieved_context": ["Ann built it."], "bot_says": "Ann built the mill."}, "answer", "bot_says"),
+        ({"contexts": ["Ann built it."], "bot_says": "Ann"}, "answer", "bot_says"),
+        ({"contexts": ["Ann built it."], "bot_says": {"text": "Ann built the mill."}}, "answer", "bot_says"),
+        ({"response": "Ann", "context_1": "Ann built it."}, "passages", "context_1"),
+        ({"response": "Ann", "retrieved_texts": ["Ann built it."]}, "passages", "retrieved_texts"),
+        ({"response": "Ann", "kb": '["Ann built the mill of Arden in 1820."]'}, "passages", "kb"),
     ],
 )
 def test_an_unknown_column_of_texts_is_never_left_out_silently(
@@ -224,3 +230,21 @@ def test_passages_with_scores_and_an_answer_are_no_run(save: Save) -> None:
 def test_a_bar_in_mathematics_separates_no_answers(text: str, save: Save) -> None:
     log = load(save("log.jsonl", as_lines({"question": "Who?", "response": "Ann", "answers": text})))
     assert log.collection.answers["text"].to_list() == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Connection error.", "Rate limit exceeded", "Rate limit reached for gpt-4", "Service Unavailable", "[ERROR]"),
+        *("Request failed with status code 500", "Error 500", "TimeoutError", "401 Unauthorized", "Gateway Timeout"),
+        *("HTTP 502 Bad Gateway", "This model's maximum context length is 8192 tokens", "An error occurred."),
+    ],
+)
+def test_messages_of_programs_are_no_answers(text: str) -> None:
+    assert is_error_message(text, "Who built the mill?", ["Ann"])
+    assert not is_error_message(text, "Which error does the server report?", ["Ann"])
+
+
+@pytest.mark.parametrize("text", ["terror: a film", "Timeout: 30 seconds", "Error by Ann: she built it"])
+def test_answers_are_no_messages(text: str) -> None:
+    assert not is_error_message(text, "What did Ann build?", ["Ann", "terror"])

@@ -294,7 +294,6 @@ SHIPPED: dict[str, dict[str, Any]] = {
     "rerank-list": SEVERAL,
     "build-question": {
         "passages": [{"text": "P1 text"}],
-        "conversation": [{"question": "Who?", "answer": "A"}],
         "task": "Ask.",
         "style": "a question",
     },

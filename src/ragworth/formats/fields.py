@@ -31,17 +31,18 @@ FIELDS: dict[str, tuple[str, ...]] = {
         *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "documents", "docs", "chunks"),
         *("source_documents", "source_nodes", "sources", "ctxs", "context"),
     ),
-    "passage_ids": ("retrieved_context_ids", "passage_ids", "doc_ids"),
+    "passage_ids": ("retrieved_context_ids", "retrieved_ids", "passage_ids", "doc_ids"),
     "answer": (
         *("response", "generated_answer", "model_answer", "predicted_answer", "system_answer", "prediction"),
-        *("actual_output", "completion", "answer", "output", "result"),
+        *("actual_output", "completion", "answer", "output", "result", "llm_answer", "final_answer", "generated_text"),
     ),
     "accepted": (
         *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth", "ground_truths"),
         *("gold", "gold_answer", "gold_answers", "expected_output", "expected_answer", "expected", "correct_answer"),
+        *("golden_answer", "ideal_answer", "target"),
     ),
-    "relevant": ("reference_contexts", "gold_contexts"),
-    "relevant_ids": ("reference_context_ids", "relevant_ids", "retrieval_gt"),
+    "relevant": ("reference_contexts", "gold_contexts", "gold_passages"),
+    "relevant_ids": ("reference_context_ids", "relevant_ids", "gold_ids", "retrieval_gt"),
     "ignored": (),
 }
 """Our fields, and what files call them, in order of preference. Only the user says which columns are ``ignored``."""

@@ -167,7 +167,7 @@ class LogCollector:
         if is_missing_answer(text, record.accepted):
             self.no_answers.setdefault(f"with the answer {text!r}", []).append(record.place)
             return None, record.status if record.status != TRUNCATED else ""
-        if is_error_message(text, record.accepted):
+        if is_error_message(text, record.question or "", record.accepted):
             self.no_answers.setdefault("with an error message for an answer", []).append(record.place)
             return None, ERROR
         return record.answer, record.status

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragworth.errors import FormatError, Hint, format_names
-from ragworth.formats.fields import FIELDS, JOIN, FieldFinder, plain_name, quote_argument
+from ragworth.formats.fields import JOIN, FieldFinder, plain_name, quote_argument
+from ragworth.formats.log_values import parse_cell
+from ragworth.formats.values import WrongLineError
 
 SEEN_ROWS = 500
 """Rows whose values are looked at."""
@@ -38,6 +40,9 @@ CONVERSATIONS = {f"{name}{end}" for name in ("conversation", "session", "thread"
 """Names of what several turns share."""
 
 SENTENCE = re.compile(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}")
+WORD = re.compile(r"[^\W\d_]{2}")
+PASSAGES = re.compile(r"^(?:retrieved|context|passage|document|chunk)s?(?:_(?:texts?|list|used)|_?\d+)?$")
+"""Names, without case, of columns that can only be passages."""
 
 
 class UnusedColumns:
@@ -68,16 +73,13 @@ class UnusedColumns:
         return notes
 
     def check(self, finder: FieldFinder, source: str) -> None:
-        """Raise an error if a column may be the answers or the passages, and the user maps no field."""
+        """Raise an error if a column may be the answers or the passages, which no column is."""
         found = {field for keys in finder.known_keys() for field in keys}
-        if not FIELDS.keys() & finder.columns.keys():
-            # Beside passages, one word says less: it may be any description.
-            are_answers = _is_sentence if "passages" in found else _is_text
-            for field, holds in (("answer", are_answers), ("passages", _are_texts)):
-                if field not in found:
-                    self._check(finder, source, field, holds)
+        for field, holds in (("answer", _are_answers), ("passages", _are_passages)):
+            if field not in found:
+                self._check(finder, source, field, holds)
 
-    def _check(self, finder: FieldFinder, source: str, field: str, holds: Callable[[Any], bool]) -> None:
+    def _check(self, finder: FieldFinder, source: str, field: str, holds: Callable[[str, list[Any]], bool]) -> None:
         columns = [name for name, values in self.values.items() if _may_be(name, values, holds)]
         if not columns:
             return
@@ -97,22 +99,45 @@ class UnusedColumns:
         )
 
 
-def _may_be(name: str, values: list[Any], holds: Callable[[Any], bool]) -> bool:
-    """Whether most values of a column are texts, and its name says nothing else."""
+def _may_be(name: str, values: list[Any], holds: Callable[[str, list[Any]], bool]) -> bool:
+    """Whether a column may be something, and its name says nothing else."""
     plain = plain_name(name)
     described = plain in DESCRIPTIONS | CONVERSATIONS or plain.endswith(("_id", "_at"))
-    return not described and 2 * sum(map(holds, values)) > len(values)
+    return not described and holds(plain, [_parsed(value) for value in values])
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and re.search(r"[^\W\d_]{2}", value) is not None
+def _parsed(value: Any) -> Any:
+    """A value, or the list or object that is written in a cell."""
+    try:
+        return parse_cell(value, "value")
+    except WrongLineError:
+        return value
+
+
+def _are_answers(name: str, values: list[Any]) -> bool:
+    """Whether most values are sentences, or different words: a description repeats."""
+    sentences = sum(any(map(_is_sentence, _inside(value))) for value in values)
+    words = {value for value in values if isinstance(value, str) and WORD.search(value)}
+    return 2 * sentences > len(values) or 2 * len(words) > len(values)
+
+
+def _are_passages(name: str, values: list[Any]) -> bool:
+    """Whether most values are lists of long texts, or of objects with one, or the name says that they are passages."""
+    texts = sum(any(map(_is_list_of_texts, (value, *_inside(value)))) for value in values)
+    named = PASSAGES.search(name) is not None and any(isinstance(value, (str, list, dict)) for value in values)
+    return 2 * texts > len(values) or named
+
+
+def _inside(value: Any) -> list[Any]:
+    """A value, or the values of an object."""
+    return list(value.values()) if isinstance(value, Mapping) else [value]
 
 
 def _is_sentence(value: Any) -> bool:
-    return isinstance(value, str) and not value.startswith(("[", "{")) and SENTENCE.search(value) is not None
+    return isinstance(value, str) and SENTENCE.search(value) is not None
 
 
-def _are_texts(value: Any) -> bool:
+def _is_list_of_texts(value: Any) -> bool:
     """Whether a value is a list of long texts, or of objects with one; messages of a chat have roles."""
     if not isinstance(value, list) or not value:
         return False
