@@ -1,4 +1,4 @@
-"""Inspect, verify and prune a call store."""
+"""Inspect, export, verify, merge and prune call stores."""
 
 from __future__ import annotations
 

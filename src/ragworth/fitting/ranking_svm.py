@@ -100,6 +100,6 @@ def fit_ranking_svm(features: Floats, pairs: RankedPairs, c: float, loss: Loss =
         except ConvergenceWarning as error:
             raise InputError(
                 f"the support vector machine found no solution in {MAX_ITERATIONS:,} steps with C = {c:g}",
-                remedy="take a smaller C (--c)",
+                remedy="learn with the other loss (--loss)",
             ) from error
     return np.asarray(machine.coef_[0], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Contexts with what metrics say of them and what came of them: the rows that are learned from."""
+"""Contexts with what metrics say of them and what came of them: the rows that are learned from, and their folds."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from ragworth.tables import OK, Ratings
 from ragworth.tables.coercion import Data
 
 REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
-UNRATED = "unrated"
 RedundancyRule = Literal["answered", "crux"]
 REDUNDANCY_RULES = get_args(RedundancyRule)
 

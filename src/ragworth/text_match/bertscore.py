@@ -67,7 +67,6 @@ class BERTScoreBest(NamedTuple):
     place: index of the best reference; the first among ties.
     scored: number of references with a score; the others were empty.
     candidate_cut: tokens of the candidate beyond the encoder's limit.
-    references_cut: number of references beyond the limit.
     """
 
     value: float | None
@@ -75,7 +74,6 @@ class BERTScoreBest(NamedTuple):
     place: int | None = None
     scored: int = 0
     candidate_cut: int = 0
-    references_cut: int = 0
 
 
 class BERTScore:

@@ -1,4 +1,4 @@
-"""What all charts share: Altair, frames that are safe to draw, finished Vega-Lite specifications.
+"""What all charts share: Altair, short names, frames that are safe to draw, finished Vega-Lite specifications.
 
 A chart is as wide as its place in the page. Its data are inside the specification; nothing is ever loaded.
 """

@@ -114,7 +114,7 @@ def build_answers(results: Results, seed: int) -> AnswerOverview | None:
         ranking,
         baseline,
         comparison,
-        _notes(results, means, main, names, ranking),
+        _notes(results, main, names, ranking),
     )
 
 
@@ -245,7 +245,6 @@ def _wrong_answers(comparison: Comparison, verdict: AnswerSentences, systems: Se
 
 def _notes(
     results: Results,
-    means: Mapping[str, Mapping[str, MetricMean]],
     main: str,
     names: Sequence[str],
     ranking: Ranking,

@@ -1,4 +1,4 @@
-"""Charts of how things go together: labels and utility, metrics and outcomes, metrics among themselves."""
+"""Charts of labels and utility, and of metrics and outcomes, with the correlations behind them."""
 
 from __future__ import annotations
 
