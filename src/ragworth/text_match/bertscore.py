@@ -54,6 +54,7 @@ class BERTScorePair(NamedTuple):
     f1: float | None
     status: str
     candidate_cut: int = 0
+    references_cut: int = 0
     reference_cut: int = 0
 
 
@@ -67,6 +68,7 @@ class BERTScoreBest(NamedTuple):
     place: index of the best reference; the first among ties.
     scored: number of references with a score; the others were empty.
     candidate_cut: tokens of the candidate beyond the encoder's limit.
+    references_cut: number of references beyond the limit.
     """
 
     value: float | None
