@@ -54,7 +54,6 @@ class BERTScorePair(NamedTuple):
     f1: float | None
     status: str
     candidate_cut: int = 0
-    references_cut: int = 0
     reference_cut: int = 0
 
 
@@ -76,6 +75,7 @@ class BERTScoreBest(NamedTuple):
     place: int | None = None
     scored: int = 0
     candidate_cut: int = 0
+    references_cut: int = 0
 
 
 class BERTScore:
