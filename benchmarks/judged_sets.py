@@ -13,9 +13,9 @@ import polars as pl
 from benchmarks.files import read_lines, write_table
 
 from ragworth import formats
-from ragworth.config import WORKSPACE_FILE
 from ragworth.text_match.overlap import rouge_l, token_f1
 from ragworth.text_match.refusals import find_refusal
+from ragworth.workspace.config import WORKSPACE_FILE
 
 TRUTH = "truth"
 """Who knows whether the contexts answer."""

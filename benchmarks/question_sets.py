@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from benchmarks.files import read_lines, write_lines
 
-from ragworth.collection import Collection, text_id
-from ragworth.config import WORKSPACE_FILE
+from ragworth.data.collection import Collection, text_id
 from ragworth.retrieval import StepContext, retrieve
 from ragworth.text_match.overlap import containment
+from ragworth.workspace.config import WORKSPACE_FILE
 
 DEPTH = 30
 """Passages of a question's run."""

@@ -34,9 +34,9 @@ from benchmarks.files import write_lines, write_table
 from benchmarks.judged_sets import clapnq, dl19, mtrag, nomiracl
 from benchmarks.question_sets import multihop, rgb
 
-from ragworth.collection import text_id
-from ragworth.config import WORKSPACE_FILE
+from ragworth.data.collection import text_id
 from ragworth.text_match.overlap import split_words
+from ragworth.workspace.config import WORKSPACE_FILE
 
 THRESHOLD = 1 / 3
 """Share of the accepted answer's own words from which on a passage counts as relevant."""

@@ -16,9 +16,9 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 import ragworth
+from ragworth.data import Contexts, Judgments, Ratings, Scores
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, Parameter, ParameterValue
-from ragworth.tables import Contexts, Judgments, Ratings, Scores
 from tests.tiers import example_count
 
 T = TypeVar("T")

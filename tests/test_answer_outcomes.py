@@ -15,9 +15,9 @@ from ragworth.answer_outcomes import (
     outcome_scores,
 )
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
+from ragworth.data import Outcomes, Scores
 from ragworth.formats.grade_words import IN_WORDS
-from ragworth.tables import Outcomes, Scores
 
 
 def outcomes(values: Mapping[str, Sequence[float | None]], aspect: str = "grade", **more: Any) -> Outcomes:

@@ -19,27 +19,12 @@ ROOT = Path(ragworth.__file__).parent
 
 # From the bottom up. A package may import from its own layer and from the layers below it.
 LAYERS: list[set[str]] = [
-    {
-        "errors",
-        "interrupts",
-        "resources",
-        "registry",
-        "limits",
-        "nested_text",
-        "threads",
-        "storage",
-        "parquet",
-        "tables",
-        "collection",
-        "conversations",
-        "token_counter",
-        "html_table",
-    },
-    {"llm", "formats", "prompts", "config"},
-    {"calls", "executors", "metrics", "stats", "interop"},
+    {"core"},
+    {"data"},
+    {"llm", "formats", "prompts"},
+    {"calls", "executors", "metrics", "stats", "interop", "workspace"},
     {
         "tasks",
-        "inputs",
         "text_match",
         "prompt_table",
         "answer_outcomes",
@@ -49,7 +34,16 @@ LAYERS: list[set[str]] = [
         "results",
         "exports",
     },
-    {"annotators", "contribution", "generation", "graders", "retrieval", "two_judges", "diagnosis", "report"},
+    {
+        "annotators",
+        "contribution",
+        "generation",
+        "graders",
+        "retrieval",
+        "two_judges",
+        "diagnosis",
+        "report",
+    },
     {"evaluation", "init", "fitting", "prediction"},
     {"studies", "build", "rewriting", "label"},
     {"cli", "__main__", "pytest_plugin"},
@@ -167,7 +161,7 @@ def test_no_module_imports_itself_by_way_of_another() -> None:
 
 @pytest.mark.parametrize("package", ["metrics", "stats"])
 def test_metrics_and_statistics_know_no_files_and_no_models(package: str) -> None:
-    allowed = {"errors", "registry", "tables", "threads", package}
+    allowed = {"core", "data", package}
     for path in (ROOT / package).rglob("*.py"):
         assert set(imported_packages(path)) <= allowed, path
 
@@ -234,8 +228,8 @@ def test_no_print_and_no_pickle_in_the_library() -> None:
 SECOND_NAME = "a folder that is moved into place as a whole"
 SCRATCH = "a temporary folder"
 DIRECT_WRITERS = {
-    "storage.output": "the helper",
-    "tables.parts": "the caller's stream",
+    "core.output": "the helper",
+    "data.parts": "the caller's stream",
     "cli.process": "the null device",
     "evaluation.stage_cache": SECOND_NAME,
     "llm.local.onnx_graph": SECOND_NAME,
@@ -244,11 +238,11 @@ DIRECT_WRITERS = {
     "retrieval.encoders.bert_graph": SECOND_NAME,
     "retrieval.rerankers.score_cache": "lines with checksums, appended to a private file",
     "formats.pipes": SCRATCH,
-    "inputs.beir_folders": SCRATCH,
-    "inputs.file_heads": SCRATCH,
+    "workspace.beir_folders": SCRATCH,
+    "workspace.file_heads": SCRATCH,
     "label.site.views.managing": SCRATCH,
 }
-"""Modules that write files without `ragworth.storage.output`, and why they may."""
+"""Modules that write files without `ragworth.core.output`, and why they may."""
 
 
 def writes_directly(call: ast.Call) -> bool:

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
+from ragworth.data import Scores
 from ragworth.report.summary_tables import difference_table
-from ragworth.tables import Scores
 
 
 def scores_of(values: Mapping[str, Sequence[float | None]], metric: str = "nDCG@10") -> Scores:

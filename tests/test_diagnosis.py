@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from ragworth.data import Contexts, Judgments, Outcomes, Ratings
 from ragworth.diagnosis import FINDINGS, Diagnosis, diagnose, gather_facts, nearest_grade, passage_kind
-from ragworth.tables import Contexts, Judgments, Outcomes, Ratings
 
 # One query; r is relevant, h a hard distractor (0.9), s a weak one (0.1), m in between (0.5).
 LABELS = {"r": 1.0, "r2": 1.0, "h": 0.0, "s": 0.0, "m": 0.0}

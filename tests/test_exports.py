@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import ragworth
 from ragworth import Answers, Collection, Contexts, Outcomes, Results, Scores
 from ragworth.cli import main
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.exports import trace_id
 from tests.formats.sample_files import HERE, QUESTIONS
 

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from ragworth import config
 from ragworth.annotators import ANNOTATORS
 from ragworth.cli import main
 from ragworth.graders.grading import GRADERS
@@ -26,6 +25,7 @@ from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline
+from ragworth.workspace import config
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"

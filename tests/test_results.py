@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.errors import FormatError, TableError
+from ragworth.core.errors import FormatError, TableError
+from ragworth.data import Contexts, Judgments, Outcomes, Scores
 from ragworth.results import TABLES, Results
-from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 
 SCORE = {"system": "a", "query": "q1", "value": 1.0}
 

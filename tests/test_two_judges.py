@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ragworth import Contexts, Judgments, score
-from ragworth.errors import InputError, MetricError, TableError
+from ragworth.core.errors import InputError, MetricError, TableError
 from ragworth.two_judges import (
     DIFFERENCE_COLUMNS,
     ESTIMATE_COLUMNS,

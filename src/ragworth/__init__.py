@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "Contexts": "ragworth.tables",
-    "Judgments": "ragworth.tables",
-    "Ratings": "ragworth.tables",
-    "Answers": "ragworth.tables",
-    "Outcomes": "ragworth.tables",
-    "Scores": "ragworth.tables",
-    "Collection": "ragworth.collection",
+    "Contexts": "ragworth.data",
+    "Judgments": "ragworth.data",
+    "Ratings": "ragworth.data",
+    "Answers": "ragworth.data",
+    "Outcomes": "ragworth.data",
+    "Scores": "ragworth.data",
+    "Collection": "ragworth.data.collection",
     "Metric": "ragworth.metrics.declaration",
     "Tokens": "ragworth.metrics.token_counts",
-    "RagworthError": "ragworth.errors",
-    "InputError": "ragworth.errors",
+    "RagworthError": "ragworth.core.errors",
+    "InputError": "ragworth.core.errors",
     "parse": "ragworth.metrics.parsing",
     "read_answers": "ragworth.generation.writer",
     "read_contexts": "ragworth.formats",
@@ -66,9 +66,10 @@ _PUBLIC = {
 if TYPE_CHECKING:
     from ragworth.annotators.annotation import annotate
     from ragworth.calls.job import Job, ask
-    from ragworth.collection import Collection
     from ragworth.comparison import compare, correlate, summarise
-    from ragworth.errors import InputError, RagworthError
+    from ragworth.core.errors import InputError, RagworthError
+    from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+    from ragworth.data.collection import Collection
     from ragworth.evaluation.run import evaluate
     from ragworth.exports import export
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
@@ -88,7 +89,6 @@ if TYPE_CHECKING:
     from ragworth.retrieval.execution import retrieve
     from ragworth.scoring import score
     from ragworth.studies.run import study
-    from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 __all__ = [
     "Answers",

@@ -6,7 +6,7 @@ They stand before everything that takes long to import, so that Ctrl-C is handle
 import os
 
 try:
-    from ragworth.interrupts import EXIT_CODE, exit_now, install
+    from ragworth.core.interrupts import EXIT_CODE, exit_now, install
 
     install()
 except KeyboardInterrupt:

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.errors import format_list
+from ragworth.core.errors import format_list
+from ragworth.data import OK, Answers, Outcomes, Scores
 from ragworth.formats.grade_names import Direction, direction_of_name, is_verdict, plain_grade
 from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
-from ragworth.tables import OK, Answers, Outcomes, Scores
 
 UNIT = (0.0, 1.0)
 GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"

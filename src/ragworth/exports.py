@@ -17,14 +17,14 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes, Scores
+from ragworth.data.collection import Collection
 from ragworth.formats import load
 from ragworth.formats.files import create_file
 from ragworth.formats.log_collector import TRACE_SOURCE
 from ragworth.metrics.reader_judgments import UNLABELLED_SOURCES
 from ragworth.results import Results
-from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores
 
 Target = Literal["otel", "langfuse", "ragas"]
 

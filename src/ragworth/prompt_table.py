@@ -9,11 +9,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import MAX_NAMED, FormatError, InputError, format_list
+from ragworth.core.errors import MAX_NAMED, FormatError, InputError, format_list
+from ragworth.data import OK, TRUNCATED
 from ragworth.formats.values import read_values
 from ragworth.llm.contract import LENGTH, Choose, Chosen, Failure, Generate, Generated, Request, Response, Score, Scored
 from ragworth.prompts.template import Template
-from ragworth.tables import OK, TRUNCATED
 from ragworth.tasks.labels import REFUSED
 
 

@@ -55,7 +55,7 @@ class BaselineGate:
         """
         __tracebackhide__ = True
         from ragworth.comparison import compare, to_scores
-        from ragworth.errors import format_list
+        from ragworth.core.errors import format_list
         from ragworth.results import Results
 
         results = _results(evaluation)

@@ -28,18 +28,18 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.collection import Collection
 from ragworth.comparison import summarise
-from ragworth.conversations import conversation_ids
-from ragworth.errors import FormatError, TableError, format_count, format_list, quote_short
-from ragworth.html_table import html_table
-from ragworth.nested_text import parse_json
-from ragworth.parquet import read_parquet
+from ragworth.core.errors import FormatError, TableError, format_count, format_list, quote_short
+from ragworth.core.file_record import RECORD_NAME as RECORD
+from ragworth.core.file_record import FileRecord
+from ragworth.core.nested_text import parse_json
+from ragworth.core.parquet import read_parquet
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import conversation_ids
+from ragworth.data.html_table import html_table
+from ragworth.data.turns import check_turns
 from ragworth.scoring import passage_tokens, reads_file, score
-from ragworth.storage.file_record import RECORD_NAME as RECORD
-from ragworth.storage.file_record import FileRecord
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
-from ragworth.tables.turns import check_turns
 
 FORMAT = 1
 """What :meth:`Results.write` writes; another number is refused when it is read."""

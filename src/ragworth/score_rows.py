@@ -12,10 +12,10 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import direction, higher_is_better
-from ragworth.conversations import cluster_labels
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import OK, Outcomes
+from ragworth.data.conversations import cluster_labels
 from ragworth.results import Results
-from ragworth.tables import OK, Outcomes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.annotators.contract import AnnotationResult
-from ragworth.collection import Collection
+from ragworth.data.collection import Collection
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 import ragworth
 from ragworth.annotators.annotation import annotate
 from ragworth.cli import main
-from ragworth.collection import Collection
+from ragworth.data import Contexts, Judgments, Outcomes
+from ragworth.data.collection import Collection
 from ragworth.diagnosis import diagnose, gather_facts
 from ragworth.llm.scripted import Scripted
 from ragworth.metrics.reader_judgments import reader_judged
-from ragworth.tables import Contexts, Judgments, Outcomes
 
 TEXTS = Collection.of(
     queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Did it burn?", "When?"]},

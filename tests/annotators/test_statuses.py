@@ -17,7 +17,8 @@ from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
-from ragworth.errors import InputError, ModelError, PromptError, RagworthError
+from ragworth.core.errors import InputError, ModelError, PromptError, RagworthError
+from ragworth.data import OK, Contexts
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -31,7 +32,6 @@ from ragworth.llm.contract import (
     Trace,
 )
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.tables import OK, Contexts
 from ragworth.tasks.contract import run_task
 from ragworth.tasks.findings import UNFIT_MODEL
 from tests.annotators.samples import PASSAGES, RUN, WORLD, by_passage, column, statuses, three, trace

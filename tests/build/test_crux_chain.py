@@ -17,7 +17,7 @@ from ragworth.build.crux.writing import Sampling, tagged_texts
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
-from ragworth.errors import InputError, JobStopped, ModelError
+from ragworth.core.errors import InputError, JobStopped, ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.build.crux_samples import STORM, TOPICS, job, reply, tags, texts

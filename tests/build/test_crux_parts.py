@@ -19,7 +19,7 @@ from ragworth.build.crux.consistency import (
 from ragworth.build.crux.drafting import pieces
 from ragworth.build.crux.statistics import rating_statistics, summary_coverage
 from ragworth.build.crux.topics import Topic, read_topics
-from ragworth.errors import FormatError, RagworthError
+from ragworth.core.errors import FormatError, RagworthError
 from tests.conftest import Save
 
 MULTI_NEWS = {"document": "First story. NEWLINE_CHAR More. ||||| Second story. |||||", "summary": "– Two stories."}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats.plain_text import html_file, join_lines, markdown_file, pdf_file
 from ragworth.retrieval.document_files import corpus_hash, read_documents
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.build.card import CollectionCard, funnel_facts
 from ragworth.build.drafts import Draft, Drafts, FunnelStep
-from ragworth.errors import FormatError, TableError
+from ragworth.core.errors import FormatError, TableError
 
 
 def some() -> Drafts:

@@ -32,7 +32,7 @@ import ragworth.llm
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.cli import main
 from ragworth.llm.scripted import Scripted
-from ragworth.storage.file_record import RECORD_NAME
+from ragworth.core.file_record import RECORD_NAME
 from tests.build.any_role import reply, stage_of
 
 passed = 0

@@ -16,7 +16,7 @@ from ragworth.build.questions.plan import QuestionPlan
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
-from ragworth.errors import JobStopped
+from ragworth.core.errors import JobStopped
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval.document_files import read_documents

@@ -21,14 +21,14 @@ from ragworth.build.nuggets.files import (
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.cli import main
-from ragworth.collection import Collection
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
+from ragworth.data import Answers
+from ragworth.data.collection import Collection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.graders.grading import GradingResult, run_grading
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.prompts import load_prompt
-from ragworth.tables import Answers
 from ragworth.tasks.contract import run_task
 from ragworth.tasks.text_lookup import TextLookup
 from tests.conftest import Save

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import config, formats
+from ragworth import formats
 from ragworth.build.card import CollectionCard
 from ragworth.build.checks.run import CheckSettings
 from ragworth.build.drafts import Draft, Drafts
@@ -32,10 +32,11 @@ from ragworth.build.questions.plan import QuestionPlan, allocate, read_plan
 from ragworth.build.questions.rules import RuleWriter
 from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.calls.job import Job
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
-from ragworth.inputs.problems import Problems
 from ragworth.retrieval.document_files import read_documents
+from ragworth.workspace import config
+from ragworth.workspace.problems import Problems
 from tests.build.samples import TEXTS, careful_reader, write_corpus
 
 EVERY_TYPE = QuestionPlan(questions=32, drafts=1, types=dict.fromkeys(QUESTION_TYPES, 1), styles={"question": 1})

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls.budget import FREE, CallPlan, JobLimits, JobTally, Price, TokenEstimate, estimate_tokens, price_for
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Prompt, PromptMessage, Usage
 
 CARD = Card("openai", "m", endpoint="http://elsewhere")

@@ -13,7 +13,7 @@ from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.calls.stored_answers import read_answer
 from ragworth.cli import main
-from ragworth.errors import StoreError
+from ragworth.core.errors import StoreError
 from ragworth.llm.contract import Failure, Generate, Prompt, Request, Score
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered

@@ -16,7 +16,7 @@ pytest.importorskip("h11")
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Generate, Generated, Prompt, Request
 from ragworth.llm.openai import rate_limit

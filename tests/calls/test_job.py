@@ -18,7 +18,7 @@ from ragworth.calls import job, maintenance
 from ragworth.calls.budget import JobLimits, JobTally, Price
 from ragworth.calls.job import MAX_FAILURES_IN_A_ROW, NOT_ASKED, Job, JobInterrupted, ask
 from ragworth.calls.store import Store
-from ragworth.errors import InputError, JobStopped, ModelError, RagworthError
+from ragworth.core.errors import InputError, JobStopped, ModelError, RagworthError
 from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import (
     Card,
@@ -484,7 +484,7 @@ INTERRUPTED = """
 import os, signal, sys
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import questions, share
 

@@ -14,7 +14,7 @@ from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.maintenance import CallFilter, prune, verify
 from ragworth.calls.store import Store
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import (
     Failure,
     Generate,

@@ -13,7 +13,7 @@ from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.calls.programs import NoValue, Program, forecast_programs, require_response, run_programs
 from ragworth.calls.store import Store
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Chosen, Failure, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.calls.samples import filled, fresh, question, share

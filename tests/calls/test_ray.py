@@ -17,14 +17,14 @@ import pytest
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.config import ExecutorConfig
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.evaluation.run import evaluate
 from ragworth.executors import current_executor, use_executor
 from ragworth.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
+from ragworth.workspace.config import ExecutorConfig
 from tests.evaluation.samples import TOML, Models, said, workspace
 
 ray = pytest.importorskip("ray")

@@ -19,7 +19,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.schema import SCHEMA_VERSION
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.errors import RagworthError, StoreError
+from ragworth.core.errors import RagworthError, StoreError
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, question, questions, share, tampered

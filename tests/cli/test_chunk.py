@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 import ragworth
 from ragworth.cli.chunk import command
-from ragworth.errors import FormatError, InputError, JobStopped
+from ragworth.core.errors import FormatError, InputError, JobStopped
 from ragworth.formats import texts
 
 ROWS = [

@@ -209,7 +209,7 @@ def test_an_output_is_there_when_it_is_whole(desk: Desk, monkeypatch: pytest.Mon
     assert len(table(whole)) == 3
 
     def broken(self: Scripted, requests: object) -> None:
-        from ragworth.errors import ModelError
+        from ragworth.core.errors import ModelError
 
         raise ModelError("the endpoint is gone")
 

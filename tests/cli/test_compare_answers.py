@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth.cli import main
-from ragworth.errors import MetricError
+from ragworth.core.errors import MetricError
+from ragworth.data import Outcomes
 from ragworth.results import Results
-from ragworth.tables import Outcomes
 from ragworth.two_judges import estimate_outcomes
 from tests.report.page.small_samples import GRADES, results
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth import config
 from ragworth.cli.init import NAMES, command
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.init.templates import TEMPLATES
+from ragworth.workspace import config
 
 RUN = "q1 Q0 d1 1 2.5 tag\n"
 

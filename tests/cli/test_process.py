@@ -19,18 +19,18 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth import interrupts
 from ragworth.calls import maintenance
 from ragworth.calls.deferred_interrupt import defer_interrupt
 from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.cli.process import resource_error
-from ragworth.errors import JobStopped, ResourceError
+from ragworth.core import interrupts
+from ragworth.core.errors import JobStopped, ResourceError
+from ragworth.core.resources import find_shortage
 from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
-from ragworth.resources import find_shortage
 from tests.calls.samples import count, filled, fresh, questions, share
 from tests.tiers import slow
 
@@ -96,7 +96,7 @@ def test_ctrl_c_inside_an_import_that_would_swallow_it(tmp_path: Path) -> None:
 
 def test_a_second_ctrl_c_ends_at_once() -> None:
     code = (
-        "import os, signal\nfrom ragworth.interrupts import install\ninstall()\n"
+        "import os, signal\nfrom ragworth.core.interrupts import install\ninstall()\n"
         "try:\n    os.kill(os.getpid(), signal.SIGINT)\n    signal.pause()\n"
         "except KeyboardInterrupt:\n    print('first', flush=True)\n    os.kill(os.getpid(), signal.SIGINT)\n"
         "    signal.pause()\nprint('on')"

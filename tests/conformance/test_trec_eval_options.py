@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
 from tests.conformance.test_trec_eval import CUT, CUTOFFS, LEVELLED, Qrels, Run, collection, context, judged, pairs
 from tests.strategies import examples, values
 

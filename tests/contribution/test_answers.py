@@ -13,9 +13,9 @@ from ragworth.calls.job import Job
 from ragworth.contribution.design import Design
 from ragworth.contribution.profile import context_sentence, position_profile
 from ragworth.contribution.rows import context_rows, passage_rows
+from ragworth.data import Contexts
 from ragworth.llm.contract import Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.tables import Contexts
 from ragworth.tasks.contract import plan_task
 from tests.contribution.readers import ANSWER, additive, reader, run, shown, world
 
@@ -149,7 +149,7 @@ def test_a_plan_counts_what_is_known_and_bounds_the_rest() -> None:
 
 def test_a_model_without_scores_is_refused() -> None:
     model = reader(additive([1.0]), 1, abilities=("generate", "choose"))
-    with pytest.raises(ragworth.errors.ModelError, match="score"):
+    with pytest.raises(ragworth.core.errors.ModelError, match="score"):
         ragworth.annotate("contribution", run(1), world(1), model)
 
 

@@ -14,7 +14,7 @@ from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.annotators.hop_contribution import HopContribution
 from ragworth.calls.job import Job
 from ragworth.contribution.hops import HopTable, hop_contexts, hop_rows, hops_needed, hops_of, read_hops
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.tasks.contract import run_task
 from tests.contribution.readers import Value, reader, world
 

@@ -10,14 +10,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import config, evaluate
-from ragworth.errors import InputError, JobStopped, RagworthError
+from ragworth import evaluate
+from ragworth.core.errors import InputError, JobStopped, RagworthError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
 from ragworth.tasks.query_sample import sample_by_hash
 from ragworth.two_judges import estimate
+from ragworth.workspace import config
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace
 
 TOML = """

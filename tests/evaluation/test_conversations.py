@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.collection import Collection
-from ragworth.conversations import turns_of
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import turns_of
 from ragworth.evaluation.run import evaluate
-from ragworth.inputs.problems import Problems
-from ragworth.inputs.reader import FileReader
 from ragworth.report.page import building, explorer
 from ragworth.report.page.explorer import _turns
 from ragworth.results import Results
+from ragworth.workspace.problems import Problems
+from ragworth.workspace.reader import FileReader
 from tests.report.unpack import unpack_json
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversations"
@@ -100,8 +100,8 @@ def test_check_counts_conversations(tmp_path: Path) -> None:
 
 def test_a_changed_history_is_another_evaluation(tmp_path: Path) -> None:
     def key(folder: Path) -> list[str]:
-        from ragworth.config import read
         from ragworth.evaluation.inputs import load_inputs
+        from ragworth.workspace.config import read
 
         found = load_inputs(read(folder), Problems())
         assert found is not None
@@ -129,7 +129,7 @@ def test_files_as_they_are(tmp_path: Path, unasked: str) -> None:
 
 
 def test_queries_bring_their_answers(tmp_path: Path) -> None:
-    from ragworth.config import CollectionConfig
+    from ragworth.workspace.config import CollectionConfig
 
     workspace(tmp_path)
     config: dict[str, Any] = {"queries": str(tmp_path / "conversations.jsonl"), "turns": "turn"}

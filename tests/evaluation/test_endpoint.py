@@ -11,9 +11,10 @@ pytest.importorskip("h11")
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth import config, evaluate
-from ragworth.errors import ModelError
+from ragworth import evaluate
+from ragworth.core.errors import ModelError
 from ragworth.evaluation.plan import plan_evaluation
+from ragworth.workspace import config
 from tests.evaluation.samples import TOML, change, statuses, tables, workspace
 from tests.llm.openai.endpoint import Endpoint
 

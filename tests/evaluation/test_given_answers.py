@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from ragworth import Results, evaluate
-from ragworth.collection import text_id
-from ragworth.errors import InputError, WeightsMissingError
+from ragworth.core.errors import InputError, WeightsMissingError
+from ragworth.data.collection import text_id
 from ragworth.evaluation.run import Evaluation
-from ragworth.inputs.sources import open_source
 from ragworth.llm.contract import Generate
+from ragworth.workspace.sources import open_source
 from tests.evaluation.samples import Models, lines, statuses
 from tests.tiers import slow
 

@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 
 from ragworth import evaluate
-from ragworth.config import read
 from ragworth.contribution.hops import hops_of, read_hops
-from ragworth.errors import InputError, TableError
+from ragworth.core.errors import InputError, TableError
+from ragworth.data import Contexts
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.formats import load
 from ragworth.formats.openinference import FORMAT as OTLP
 from ragworth.llm.contract import Score
-from ragworth.tables import Contexts
+from ragworth.workspace.config import read
 from tests.evaluation.samples import Models, lines, rests_on_first, statuses, workspace
 
 ROWS = [("q1", "p2", 1, 1, "mill"), ("q1", "p1", 2, 2, "builder of the mill"), ("q2", "p2", 1, 1, "mill")]

@@ -11,14 +11,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth import Results, config, evaluate, score
-from ragworth.errors import InputError, PromptError
+from ragworth import Results, evaluate, score
+from ragworth.core.errors import InputError, PromptError
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.evaluation.model_pool import resolve_model_path
 from ragworth.evaluation.plan import plan_evaluation
-from ragworth.inputs.problems import Problems
 from ragworth.llm.contract import Choose, Request
 from ragworth.prompts import load_prompt
+from ragworth.workspace import config
+from ragworth.workspace.problems import Problems
 from tests.evaluation.samples import (
     PASSAGES,
     QUERIES,

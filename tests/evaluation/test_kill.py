@@ -33,8 +33,8 @@ from ragworth.llm.scripted import Scripted
 from ragworth.report import page
 from tests.evaluation.samples import said
 from ragworth.results import results_record
-from ragworth.storage import file_record
-from ragworth.storage.file_record import FileRecord
+from ragworth.core import file_record
+from ragworth.core.file_record import FileRecord
 
 passed = 0
 

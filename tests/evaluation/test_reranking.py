@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ragworth import config, evaluate
-from ragworth.errors import InputError, JobStopped
+from ragworth import evaluate
+from ragworth.core.errors import InputError, JobStopped
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
+from ragworth.workspace import config
 from tests.evaluation.samples import Models, change, lines, statuses, workspace
 
 JUDGED = 'useful(estimator="sequence")'

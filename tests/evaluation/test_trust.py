@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ragworth import config, evaluate
+from ragworth import evaluate
 from ragworth.cli import main
-from ragworth.config import ModelSpec
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.consent import CONSENT_FILE, remote_host
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.openai.spec import ModelAddress
+from ragworth.workspace import config
+from ragworth.workspace.config import ModelSpec
 from tests.evaluation.samples import TOML, Models, change, lines, run, workspace
 from tests.llm.openai.endpoint import Endpoint
 

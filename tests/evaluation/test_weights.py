@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth import evaluate
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.formats.theta import Theta
 from ragworth.results import Results
 from tests.evaluation.samples import TOML, Models, statuses, workspace

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from ragworth import formats
-from ragworth.conversations import turns_of
+from ragworth.data.conversations import turns_of
 from ragworth.formats.trec import read_qrels
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "conversations"

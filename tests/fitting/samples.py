@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 from scipy.stats import rankdata
 
-from ragworth.tables import Contexts, Judgments, Outcomes
+from ragworth.data import Contexts, Judgments, Outcomes
 
 Floats = npt.NDArray[np.float64]
 

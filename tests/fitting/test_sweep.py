@@ -9,12 +9,12 @@ import pytest
 from scipy import stats as scipy_stats
 
 import ragworth
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
+from ragworth.data import Contexts, Outcomes
 from ragworth.fitting import FittingTables, SweepResult, sweep, sweep_tables
 from ragworth.fitting.grids import build_grid
 from ragworth.fitting.rows import assign_folds
 from ragworth.stats.correlation import Measure
-from ragworth.tables import Contexts, Outcomes
 from tests.fitting.samples import World, spearman, world
 from tests.tiers import slow
 

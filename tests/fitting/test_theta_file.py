@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats.theta import Theta
 
 GOOD = Theta(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load, read_judgments
 
 Save = Callable[[str, str | bytes], Path]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ragworth import formats
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn, turns_of
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn, turns_of
 from ragworth.formats import conversations, detection, texts
 
 OTTERS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import load, read_ratings
 from ragworth.formats.crux import read_labels
 from tests.conftest import Save

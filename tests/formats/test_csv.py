@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import csv as ours
 from ragworth.formats import load, read_contexts
 from ragworth.formats.csv import read_csv, rows_end

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings
 
 Save = Callable[[str, str | bytes], Path]

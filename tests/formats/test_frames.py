@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Contexts, Judgments, Ratings
-from ragworth.errors import FormatError, InputError, RagworthError
+from ragworth.core.errors import FormatError, InputError, RagworthError
+from ragworth.data import Table
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
-from ragworth.tables import Table
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]

@@ -16,10 +16,10 @@ from backports import zstd
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
+from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.formats import FORMATS, load, read_contexts, read_judgments, read_ratings
 from ragworth.formats.contract import LoadedCollection
-from ragworth.tables import Contexts, Judgments, Ratings
 from tests.strategies import examples
 
 READERS: dict[str, Any] = {

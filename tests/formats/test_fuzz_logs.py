@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.formats import FORMATS, load
 from ragworth.formats.contract import LoadedCollection
 from tests.formats.sample_files import HERE

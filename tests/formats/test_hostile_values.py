@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
+from ragworth.data import Contexts
 from ragworth.formats import ir_datasets
-from ragworth.tables import Contexts
 
 ODD: list[Any] = [None, True, "", "x", "\ud800", "1", -1, 0, 1.5, 2**70, 10**400, 1e308, [], [1], {}, {"a": 1}, [[]]]
 

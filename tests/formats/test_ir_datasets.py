@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import FormatError, MissingExtraError
+from ragworth.core.errors import FormatError, MissingExtraError
 from ragworth.formats import load, read_contexts, read_judgments, read_ratings
 
 NAME = "ragworth-test"

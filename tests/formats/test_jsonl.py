@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Collection, Contexts
-from ragworth.collection import text_id
-from ragworth.errors import FormatError, RagworthError
+from ragworth.core.errors import FormatError, RagworthError
+from ragworth.data.collection import text_id
 from ragworth.formats import load, read_contexts, write
 from ragworth.formats.missing_answers import NO_REFERENCE
-from ragworth.inputs.file_heads import CandidateFile, FileHead
-from ragworth.inputs.recognition import recognise_file
+from ragworth.workspace.file_heads import CandidateFile, FileHead
+from ragworth.workspace.recognition import recognise_file
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import evaluate
-from ragworth.errors import FormatError, InputError, RagworthError
+from ragworth.core.errors import FormatError, InputError, RagworthError
 from ragworth.formats import columns, compression, files, load, read_contexts
 from ragworth.formats.files import count_lines, numbered_lines, read_lines, split_lines
-from ragworth.inputs.sources import inspect_folder
+from ragworth.workspace.sources import inspect_folder
 
 Save = Callable[[str, str | bytes], Path]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
+from ragworth.data import Contexts
 from ragworth.formats import read_contexts, write
-from ragworth.inputs.file_heads import list_folder
-from ragworth.tables import Contexts
+from ragworth.workspace.file_heads import list_folder
 
 RUN = "q1 Q0 d1 1 2.5 t\n"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import SURFACE, FormatError
+from ragworth.core.errors import SURFACE, FormatError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect

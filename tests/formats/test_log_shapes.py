@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load
 from ragworth.formats.missing_answers import is_error_message
-from ragworth.inputs.runs import read_run
-from ragworth.inputs.sources import open_source
+from ragworth.workspace.runs import read_run
+from ragworth.workspace.sources import open_source
 
 Save = Callable[[str, str | bytes], Path]
 RECORDS = [

@@ -11,11 +11,11 @@ import pytest
 
 import ragworth
 from ragworth import Judgments
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
 from ragworth.formats.detection import detect
-from ragworth.inputs.file_heads import CandidateFile, read_head
-from ragworth.inputs.recognition import recognise_file
+from ragworth.workspace.file_heads import CandidateFile, read_head
+from ragworth.workspace.recognition import recognise_file
 
 Save = Callable[[str, str | bytes], Path]
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth.answer_outcomes import outcome_scores
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import outcomes
 from ragworth.formats.grade_words import GradeError
 

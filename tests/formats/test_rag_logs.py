@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import load, read_contexts
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect

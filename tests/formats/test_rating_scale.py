@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import read_judgments, read_ratings
 
 FILES = {

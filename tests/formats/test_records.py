@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import InputError, TableError
+from ragworth.core.errors import InputError, TableError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from tests.formats.sample_files import HERE

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ragworth import Contexts
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
+from ragworth.core.registry import Registry
 from ragworth.formats import FORMATS, load, read_contexts, read_ratings, resolve, write
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.registry import Registry
 
 
 @pytest.mark.parametrize(

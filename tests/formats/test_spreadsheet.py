@@ -11,11 +11,11 @@ from click.testing import CliRunner
 
 from ragworth.cli import main
 from ragworth.cli.task_output import encode_rows
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts
 from ragworth.formats import read_contexts, write
 from ragworth.formats.spreadsheet import SAFE_CSV_VARIABLE, escape_formulas, write_csv
 from ragworth.report.render import render
-from ragworth.tables import Contexts
 
 RISKY = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "＝1", "--5", "+1-1", "-1;2"]
 HARMLESS = ["-5", "+5", "-.5", "-1.5e-7", "d1", "a=b", "", "'quoted", " =1", "5-3", "ünï"]

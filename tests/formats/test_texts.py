@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import FormatError, RagworthError
+from ragworth.core.errors import FormatError, RagworthError
 from ragworth.formats.texts import CollectionPart, read
 
 Save = Callable[[str, str | bytes], Path]

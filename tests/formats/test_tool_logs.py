@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import load
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect

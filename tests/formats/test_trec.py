@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragworth import Contexts
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
 from ragworth.formats.trec import read_run
 

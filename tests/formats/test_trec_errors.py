@@ -11,7 +11,7 @@ import pytest
 from backports import zstd
 
 from ragworth import Contexts, Judgments, Ratings
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
 from ragworth.formats.trec import read_run
 

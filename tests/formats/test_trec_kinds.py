@@ -16,11 +16,11 @@ from click.testing import CliRunner
 
 import ragworth
 from ragworth.cli import main
-from ragworth.errors import FormatError, QrelsGivenError, RunGivenError, TableError
+from ragworth.core.errors import FormatError, QrelsGivenError, RunGivenError, TableError
+from ragworth.data import Ratings
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
 from ragworth.formats.trec import read_run
 from ragworth.formats.trec_writing import write_ratings
-from ragworth.tables import Ratings
 
 Save = Callable[[str, str | bytes], Path]
 Reader = Callable[..., Any]

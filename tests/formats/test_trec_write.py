@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import Contexts, Judgments, Ratings
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments, read_ratings, write
 from tests.strategies import examples
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from ragworth import evaluate
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load, read_contexts, read_judgments
 from ragworth.formats.outcomes import read as read_outcomes
 

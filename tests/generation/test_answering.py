@@ -13,7 +13,7 @@ import pytest
 
 import ragworth
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError, ModelError, PromptError
+from ragworth.core.errors import InputError, ModelError, PromptError
 from ragworth.generation.oracle import OracleSelector
 from ragworth.generation.writer import AnsweringResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.graders.grading import to_answer_book
 
 RIGHT = {"q1": "Ann", "q2": "ducks", "q3": "larks"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Outcomes
 from ragworth.graders.agreement import NOT_LABELS, OTHER_SCALE, grade_agreement
-from ragworth.tables import Outcomes
 
 
 def outcomes(values: Mapping[str, Sequence[float | None]], aspect: str = "grade") -> Outcomes:

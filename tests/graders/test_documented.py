@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ragworth.data import definitions
 from ragworth.generation import oracle
 from ragworth.graders import coverage, ideal, utility
-from ragworth.tables import definitions
 from ragworth.tasks import findings, labels, text_lookup
 from ragworth.text_match import bertscore
 

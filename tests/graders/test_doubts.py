@@ -8,7 +8,7 @@ import pytest
 
 import ragworth
 from ragworth.calls.job import Job
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.graders import grading
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted, ScriptedReply

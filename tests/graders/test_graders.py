@@ -15,7 +15,8 @@ import pytest
 
 import ragworth
 from ragworth.calls.job import Job
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
+from ragworth.data.token_counter import TokenCounter
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS, GradingResult, build_grader, grading_task, to_answer_book
@@ -24,7 +25,6 @@ from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.contract import plan_task
 from ragworth.text_match import similarity
 from ragworth.text_match.bertscore import BERTScorePair
-from ragworth.token_counter import TokenCounter
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},

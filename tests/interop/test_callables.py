@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import retrieval
-from ragworth.collection import text_id
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data.collection import text_id
 from ragworth.interop.hits import Hit, WrongShapeError, order_hits, parse_hits, rank_hits
 from ragworth.retrieval import retrieve
 from tests.retrieval.samples import QUERIES, passages, world

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth import retrieval
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.retrieval import retrieve
 from tests.retrieval.samples import PASSAGES, passages, world
 

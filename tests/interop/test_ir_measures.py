@@ -11,7 +11,7 @@ ir_measures = pytest.importorskip("ir_measures")
 pd = pytest.importorskip("pandas")
 
 import ragworth  # noqa: E402
-from ragworth.errors import MetricError, TableError  # noqa: E402
+from ragworth.core.errors import MetricError, TableError  # noqa: E402
 from ragworth.interop.ir_measures import PROVIDER, RagworthWarning, find_measure  # noqa: E402
 from ragworth.metrics import METRICS  # noqa: E402
 

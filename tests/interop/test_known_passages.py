@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ragworth.collection import text_id
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data.collection import text_id
 from ragworth.retrieval import retrieve
 from tests.retrieval.samples import PASSAGES, QUERIES, passages, world
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ragworth import retrieval
-from ragworth.collection import text_id
+from ragworth.data.collection import text_id
 from ragworth.retrieval import retrieve
 from tests.retrieval.samples import PASSAGES, passages, world
 

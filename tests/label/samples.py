@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragworth.collection import Collection
+from ragworth.data import Answers, Contexts, Judgments
+from ragworth.data.collection import Collection
 from ragworth.label.labels import Label, Labels
 from ragworth.label.sources import LabelSource
 from ragworth.label.tasks import LabelItem, LabelTask
 from ragworth.label.tasks.fields import ChoiceField, SpansField, make_span
-from ragworth.tables import Answers, Contexts, Judgments
 
 CONTEXTS = [("bm25", "q1", 1, "p1"), ("bm25", "q1", 2, "p2"), ("bm25", "q2", 1, "p3"), ("dense", "q1", 1, "p2")]
 CONTEXTS += [("dense", "q1", 2, "p4"), ("dense", "q2", 1, "p1")]

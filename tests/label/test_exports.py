@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ragworth import formats, summarise
 from ragworth.cli import main
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import judges as judge_files
 from ragworth.formats import outcomes as outcome_files
 from ragworth.formats.grade_words import THREE_WAY

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from ragworth import evaluate
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Scores
 from ragworth.label.sources import open_label_source
 from ragworth.label.tasks import load_task
 from ragworth.results import Results
-from ragworth.tables import Scores
 from tests.label.samples import small_source
 
 LOG = """\

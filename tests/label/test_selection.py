@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.label.disagreement import judge_disagreement
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.tasks import LabelItem, load_task

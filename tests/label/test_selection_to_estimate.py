@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from ragworth.data import Contexts, Judgments, Outcomes
 from ragworth.formats import outcomes as outcome_files
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.labels import Label, Labels
 from ragworth.label.selection import Selection, select_items
 from ragworth.label.tasks import LabelItem, load_task
-from ragworth.tables import Contexts, Judgments, Outcomes
 from ragworth.two_judges import EstimationResult, estimate, estimate_outcomes
 
 TRIALS = 50

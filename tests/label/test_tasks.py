@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.label.tasks import LABEL_TASKS, LabelTask, load_task
 from ragworth.label.tasks.fields import MAX_SPANS, make_span, span_text, text_hash
 from tests.label.samples import any_value, scale_size, small_source

@@ -11,8 +11,8 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
-from ragworth.conversations import turns_of
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
+from ragworth.data.conversations import turns_of
 from ragworth.generation.rewriter import QueryRewriter
 from ragworth.llm import embedded
 from ragworth.llm.fingerprint import sha256

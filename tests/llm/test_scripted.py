@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm import llm
 from ragworth.llm.contract import (
     Choose,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ragworth
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
 from tests.llm import vllm_fake
 from tests.llm.local import tiny

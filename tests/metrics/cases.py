@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 import ragworth
-from ragworth.tables import Contexts, Judgments, Ratings, Scores
+from ragworth.data import Contexts, Judgments, Ratings, Scores
 
 Grades = Mapping[str, float | None]
 """Passage → value; None where judging failed."""

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
+from ragworth.core.registry import Registry
 from ragworth.metrics import METRICS, parsing
 from ragworth.metrics.declaration import Parameter, ParameterValue
 from ragworth.metrics.parsing import parse, parse_all
-from ragworth.registry import Registry
 
 
 @pytest.mark.parametrize(

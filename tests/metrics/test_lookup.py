@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import TableError
+from ragworth.core.errors import TableError
+from ragworth.data import Contexts, ranking
 from ragworth.metrics import METRICS
 from ragworth.metrics.lookup import PassageLookup
-from ragworth.tables import Contexts, ranking
 from tests.strategies import World, examples, values, worlds
 from tests.tiers import slow
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.errors import InputError, MetricError, TableError
+from ragworth.core.errors import InputError, MetricError, TableError
 from ragworth.metrics import METRICS
 from tests.metrics.cases import answers, judged, lengths, rated, relevance_scores, shown, statuses
 

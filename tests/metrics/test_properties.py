@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
+from ragworth.data import ranking
 from ragworth.metrics import METRICS, block_builder
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
-from ragworth.tables import ranking
 from tests.strategies import CUTOFFS, PASSAGES, World, all_metrics, examples, settings_of, values, worlds
 
 Table = dict[tuple[str, str, str], tuple[float | None, str]]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.errors import InputError, TableError
+from ragworth.core.errors import InputError, TableError
 from tests.metrics.cases import Grades, rated
 from tests.strategies import examples
 

@@ -12,11 +12,11 @@ import pytest
 
 import ragworth
 from ragworth import scoring
-from ragworth.errors import FormatError, MetricError
+from ragworth.core.errors import FormatError, MetricError
+from ragworth.data import Contexts, Judgments
 from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
 from ragworth.metrics.parsing import parse
-from ragworth.tables import Contexts, Judgments
 from tests.metrics.cases import answers, judged, shown
 from tests.tiers import slow
 

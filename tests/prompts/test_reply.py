@@ -12,7 +12,7 @@ import pytest
 import ragworth
 from ragworth import Collection
 from ragworth.annotators.annotation import annotate
-from ragworth.errors import PromptError
+from ragworth.core.errors import PromptError
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.prompts import PROMPT_SETS, load_prompt

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import PromptError
+from ragworth.core.errors import PromptError
 from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.prompts import PROMPT_FOLDER, load_prompt, prompt_names
 from ragworth.prompts.template import Template, parse_template

@@ -9,8 +9,8 @@ import pytest
 
 import ragworth
 from ragworth import formats
-from ragworth.collection import Collection
-from ragworth.conversations import turns_of
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import turns_of
 from ragworth.retrieval import StepContext, retrieve
 
 pytestmark = pytest.mark.real

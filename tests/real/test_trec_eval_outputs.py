@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from ragworth import Contexts, Judgments, Scores, score
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
 
 pytestmark = pytest.mark.real

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from benchmarks import findings, workspaces
 
-from ragworth.collection import text_id
+from ragworth.data.collection import text_id
 from ragworth.evaluation.run import Evaluation, evaluate
 from ragworth.results import Results
 from tests.real.conftest import evaluate_with_report

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ragworth.errors import FormatError, format_cell
+from ragworth.core.errors import FormatError, format_cell
 from ragworth.report.render import format_p_value, look_for_path, printable, render, save_bytes
 
 NASTY = pl.DataFrame({"system": ["a|b", "\x1b[31mred", "<b>&_%$#{}~^\\"], "mean": [0.123456, None, float("inf")]})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ragworth.data import Contexts
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import StepContext
@@ -12,7 +13,6 @@ from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.useful import Useful
-from ragworth.tables import Contexts
 from tests.retrieval.samples import world
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from ragworth.collection import Collection
+from ragworth.data import Contexts
+from ragworth.data.collection import Collection
 from ragworth.retrieval import STEPS
 from ragworth.retrieval.contract import Step, StepContext
 from ragworth.retrieval.pipeline import Pipeline
-from ragworth.tables import Contexts
 
 PASSAGES = {
     "p1": "Ann Lee built the mill.",

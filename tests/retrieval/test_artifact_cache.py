@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ragworth.data import Contexts
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.artifact_cache import FILE_LIST, load_or_build, table_fingerprint
 from ragworth.retrieval.tokenize import WordTokenizer
-from ragworth.tables import Contexts
 from tests.retrieval.samples import PASSAGES, world
 from tests.tiers import slow
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.steps.bm25 import Bm25
 from tests.retrieval.samples import PASSAGES, passages, world

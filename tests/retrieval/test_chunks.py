@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ragworth
-from ragworth.errors import FormatError, InputError, TableError
+from ragworth.core.errors import FormatError, InputError, TableError
+from ragworth.data.token_counter import WORD_PATTERN
 from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, find_tables, in_chunking, origin
 from ragworth.text_match.sentences import sentence_starts
-from ragworth.token_counter import WORD_PATTERN
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
 UNITS = st.sampled_from(["words", "tokens", "sentences"])

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts, Judgments
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.candidates import Candidates
 from ragworth.retrieval.context_sampling import draw_positions
 from ragworth.retrieval.copies import unlabelled_copy_notes
-from ragworth.tables import Contexts, Judgments
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.retrieval import StepContext, retrieve
 from ragworth.retrieval.encoders import block_cache, open_encoder
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder

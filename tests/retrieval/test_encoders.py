@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.retrieval.encoders import open_encoder
 from ragworth.retrieval.encoders.contract import normalize
 from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts
 from ragworth.retrieval import StepContext, parse, retrieve
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.fused import Fused
-from ragworth.tables import Contexts
 from tests.retrieval.samples import passages, world
 
 

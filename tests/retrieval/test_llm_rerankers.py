@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from benchmarks.simulated_reader import collection
 
-from ragworth import config
+from ragworth.data import Contexts
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.passage_scores import with_scores
-from ragworth.tables import Contexts
+from ragworth.workspace import config
 
 SYSTEMS = """
 [systems]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth import retrieval
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.retrieval import STEPS
 from ragworth.retrieval.contract import Step, argument
 from ragworth.retrieval.parsing import parse

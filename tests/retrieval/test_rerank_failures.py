@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.llm.contract import Failure, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval.contract import unscored_contexts

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.steps import mmr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.retrieval import Pipeline, retrieve
 from ragworth.retrieval.contract import unscored_contexts
 from ragworth.retrieval.rerankers import score_cache

@@ -11,7 +11,7 @@ import pytest
 
 import ragworth
 from ragworth.calls.store import Store
-from ragworth.errors import InputError, PromptError
+from ragworth.core.errors import InputError, PromptError
 from ragworth.llm.contract import Choose, Prompt, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, retrieve

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn
 from ragworth.llm.contract import Card, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, StepContext, retrieve

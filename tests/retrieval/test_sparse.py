@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.retrieval import retrieve
 from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder
 from ragworth.retrieval.steps.sparse import Postings, open_sparse_encoder

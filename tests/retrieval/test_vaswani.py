@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragworth import score, summarise
-from ragworth.collection import Collection
+from ragworth.data.collection import Collection
 from ragworth.formats import read_judgments
 from ragworth.retrieval import StepContext, retrieve
 

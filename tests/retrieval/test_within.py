@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 from ragworth import retrieval
-from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts
+from ragworth.data.collection import Collection
 from ragworth.retrieval import StepContext, parse, retrieve
 from ragworth.retrieval.chunks import chunk
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.tables import Contexts
 from tests.retrieval.samples import passages
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.collection import Collection
+from ragworth.data.collection import Collection
 from ragworth.rewriting.training.run import TrainingRun
 from ragworth.rewriting.training.settings import TrainingSettings
 

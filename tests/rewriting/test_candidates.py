@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from ragworth.calls.job import Job
-from ragworth.conversations import Message, Turn, cut_messages, recent_messages, turns_of
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data.conversations import Message, Turn, cut_messages, recent_messages, turns_of
 from ragworth.generation.rewriter import EMPTY_REWRITE, NO_HISTORY, REFUSED, QueryRewriter
 from ragworth.llm.contract import Card, Generate, Request
 from ragworth.llm.scripted import Scripted

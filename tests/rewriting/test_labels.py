@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth.calls.job import Job
-from ragworth.errors import InputError, MissingInputError
+from ragworth.core.errors import InputError, MissingInputError
 from ragworth.generation.rewriter import EMPTY_REWRITE
 from ragworth.llm.contract import Choose, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted

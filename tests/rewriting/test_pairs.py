@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.rewriting import pairs as made
 from ragworth.rewriting.pairs import build_pairs, shuffle_pairs
 from ragworth.rewriting.tables import LABELS, check_rewriting_table

@@ -13,8 +13,8 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from ragworth.conversations import turns_of
-from ragworth.errors import InputError, ModelError, RagworthError
+from ragworth.core.errors import InputError, ModelError, RagworthError
+from ragworth.data.conversations import turns_of
 from ragworth.generation.rewriter import render_turn
 from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel

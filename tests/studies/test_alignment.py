@@ -16,8 +16,9 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts, Judgments, Outcomes, Scores
+from ragworth.data.collection import Collection
 from ragworth.formats.theta import Theta
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
@@ -31,7 +32,6 @@ from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.studies.contract import Case
 from ragworth.studies.contrast import arm_rows, read_grid
 from ragworth.studies.run import plan_study
-from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 from tests.studies import planted
 from tests.studies.conftest import Opened
 from tests.studies.planted import grades

@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 from benchmarks.simulated_reader import VOICE, Reader, collection
 
-from ragworth import config
-from ragworth.config import TaskConfig
+from ragworth.data import Contexts
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.state import StagePlan
@@ -23,7 +22,8 @@ from ragworth.results import Results
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies.bench import Bench, fit_workspace
 from ragworth.studies.noise import Noise
-from ragworth.tables import Contexts
+from ragworth.workspace import config
+from ragworth.workspace.config import TaskConfig
 from tests.studies.conftest import Opened
 
 CONTEXTS = {

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.simulated_reader import Reader, collection
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from tests.studies.conftest import Opened
 from tests.studies.planted import contexts, expected, given, grades, sureness, undrawn, wilcoxon
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.simulated_reader import Reader, collection
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.bootstrap import mean_intervals

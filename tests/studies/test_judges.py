@@ -15,7 +15,7 @@ from benchmarks.simulated_reader import collection
 from sklearn.metrics import cohen_kappa_score, precision_score, recall_score
 
 import ragworth
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.report.study.findings import left_out_words

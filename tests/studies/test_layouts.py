@@ -10,7 +10,7 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.studies.layouts import Layouts
 from ragworth.studies.run import StudyResult

@@ -15,14 +15,14 @@ import pytest
 from scipy import stats
 
 import ragworth
-from ragworth.errors import FormatError, InputError
+from ragworth.core.errors import FormatError, InputError
+from ragworth.data import Outcomes, Ratings
 from ragworth.graders.rated_coverage import answer_coverage
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
 from ragworth.studies.long_form import LongForm
 from ragworth.studies.run import build_study, plan_study
-from ragworth.tables import Outcomes, Ratings
 from tests.studies.planted import contexts, given
 
 FACT = re.compile(r"fact(\d+)x(\d+)=(\d)")

@@ -13,12 +13,12 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Outcomes
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.stats.concordance import macro_f1
 from ragworth.studies.noise import Noise
-from ragworth.tables import Outcomes
 from tests.studies.conftest import Opened
 from tests.studies.test_win_rate import sure, texts_of
 

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.simulated_reader import Reader, collection
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Scores
 from ragworth.studies.position import Position
 from ragworth.studies.run import StudyResult
-from ragworth.tables import Scores
 from tests.studies.conftest import Opened
 from tests.studies.planted import contexts, expected, given, grades, wilcoxon
 

@@ -12,12 +12,12 @@ from benchmarks.simulated_reader import VOICE, Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth import config
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.studies.bench import fit_workspace
 from ragworth.studies.run import StudyResult, build_study
+from ragworth.workspace import config
 from tests.studies.conftest import Listener, Opened
 
 UTILITY = 'utility = { similarity = "f1" }\n'
@@ -239,6 +239,6 @@ def test_what_cannot_be_studied_is_refused(tmp_path: Path, opened: Opened) -> No
         ragworth.study("propagation", place, keep=False, metrics=["eRAG"])
     text = (place / "ragworth.toml").read_text(encoding="utf-8")
     (place / "ragworth.toml").write_text(text.replace('similarity = "f1"', 'encoder = "nowhere"'), encoding="utf-8")
-    with pytest.raises(ragworth.errors.RagworthError):
+    with pytest.raises(ragworth.core.errors.RagworthError):
         ragworth.study("propagation", place, keep=False)
     assert opened.calls == 0

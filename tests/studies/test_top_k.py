@@ -14,7 +14,7 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.report.study.findings import left_out_words

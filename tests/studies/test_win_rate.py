@@ -13,12 +13,12 @@ from benchmarks.simulated_reader import Reader, collection
 from scipy import stats
 
 import ragworth
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Judgments
 from ragworth.llm.contract import Choose, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.studies.run import StudyResult
 from ragworth.studies.win_rate import WinRate
-from ragworth.tables import Judgments
 from tests.studies.conftest import Opened
 
 SURE = re.compile(r"sure=([\d.]+)")

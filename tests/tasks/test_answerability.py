@@ -15,7 +15,7 @@ import pytest
 
 import ragworth
 from ragworth.annotators.annotation import annotate
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.llm.contract import Card, Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.answerability import answerability_labels, calibrate

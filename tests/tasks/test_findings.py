@@ -7,7 +7,7 @@ import pytest
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Card, Usage
 from ragworth.tasks.findings import (
     CUT,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, run_programs
-from ragworth.errors import InputError, ModelError
+from ragworth.core.errors import InputError, ModelError
 from ragworth.llm.contract import ABILITIES, Card, Choose, Generate, Generated, Output, Prompt, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.labels import (

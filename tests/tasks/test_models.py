@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.scripted import Scripted
 from ragworth.tasks.models import resolve_model
 

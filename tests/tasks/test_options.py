@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.tasks.options import option, options_by_name, options_of, validate_options
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.tasks.query_sample import check_positive_count, sample_by_query, sample_queries
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from ragworth.calls.programs import NoValue
-from ragworth.collection import Collection
+from ragworth.data.collection import Collection
 from ragworth.tasks.text_lookup import (
     EMPTY_PASSAGE,
     NO_ANSWERS,

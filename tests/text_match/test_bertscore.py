@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError, MissingExtraError, ModelError
+from ragworth.core.errors import InputError, MissingExtraError, ModelError
 from ragworth.text_match import bertscore, token_encoder
 from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
 from tests.text_match import tiny_encoders

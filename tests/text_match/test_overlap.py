@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.text_match.overlap import (
     COMPARISONS,
     containment,

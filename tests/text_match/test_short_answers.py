@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.short_answers import grade_short_answer
 

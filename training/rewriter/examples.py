@@ -15,8 +15,8 @@ from pathlib import Path
 import polars as pl
 
 import ragworth
-from ragworth.collection import Collection
-from ragworth.conversations import turns_of
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import turns_of
 from ragworth.formats import conversations
 
 WRITTEN = Path(__file__).parent / "conversations.jsonl.gz"

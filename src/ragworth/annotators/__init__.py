@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from ragworth.annotators.contract import Annotator
-from ragworth.registry import Registry
+from ragworth.core.registry import Registry
 
 ANNOTATORS: Registry[type[Annotator]] = Registry(
     "kind of judgment",

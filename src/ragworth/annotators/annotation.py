@@ -11,12 +11,12 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.annotators.contract import NO_MODEL, AnnotationItem, AnnotationResult, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.collection import Collection
-from ragworth.errors import InputError, MissingInputError, give_input
+from ragworth.core.errors import InputError, MissingInputError, give_input
+from ragworth.data import Contexts
+from ragworth.data.coercion import Data
+from ragworth.data.collection import Collection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Card, Model
-from ragworth.tables import Contexts
-from ragworth.tables.coercion import Data
 from ragworth.tasks.contract import run_task
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name

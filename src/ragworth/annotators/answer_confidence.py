@@ -15,7 +15,7 @@ import polars as pl
 from ragworth.annotators.confidence import ConfidenceAnnotator
 from ragworth.annotators.contract import AnnotationItem
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, AnsweringResult, AnswerItem, AnswerWriter, WrittenAnswer
 from ragworth.llm.contract import Generate, Generated, Output, Usage
 from ragworth.prompts.template import Template

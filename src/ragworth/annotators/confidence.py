@@ -15,7 +15,7 @@ from ragworth.annotators import token_confidence
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.annotators.token_confidence import MEASURES, TokenStatistics
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option

@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import NoValue, Program
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.tasks.findings import AspectValues
 from ragworth.text_match.matching import is_character, match_answer, to_matchable
 from ragworth.text_match.normalise import canonical_words

@@ -17,10 +17,10 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue
-from ragworth.errors import PromptError, format_list
+from ragworth.core.errors import PromptError, format_list
+from ragworth.data import Judgments, Outcomes, Ratings, Table
 from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tables import Judgments, Outcomes, Ratings, Table
 from ragworth.tasks.answerability import DECLINING
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import (

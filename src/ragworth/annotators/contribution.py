@@ -18,7 +18,7 @@ from ragworth.contribution.notes import contribution_notes
 from ragworth.contribution.options import ContributionOptions
 from ragworth.contribution.rows import DETAIL_COLUMNS, details
 from ragworth.contribution.summary import aspects, outcome_values
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Generate, Generated, Score, Scored
 from ragworth.tasks.findings import AspectValues, reject_cut_passage, require_abilities

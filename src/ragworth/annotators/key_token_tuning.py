@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.annotators.token_confidence import fallback_count
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 
 GRID_A = tuple(round(0.05 * n, 2) for n in range(11))
 GRID_TOP = tuple(round(0.1 * n, 1) for n in range(11))

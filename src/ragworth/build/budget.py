@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.calls.job import Job
-from ragworth.errors import JobStopped, format_count
+from ragworth.core.errors import JobStopped, format_count
 
 
 def stop_if_spent(*jobs: Job | None) -> None:

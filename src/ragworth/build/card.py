@@ -10,10 +10,10 @@ from typing import Any
 
 from ragworth import __version__
 from ragworth.build.drafts import Drafts, FunnelStep
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.formats.files import create_file, open_file
 from ragworth.llm.contract import Card
-from ragworth.nested_text import parse_json
 from ragworth.prompts.template import Template
 
 CARD_FILE = "card.json"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import FormatError, TableError, quote_short
+from ragworth.core.errors import FormatError, TableError, quote_short
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import OK, Contexts, Judgments
 from ragworth.stats.capture_recapture import chao2, chapman
 from ragworth.stats.estimate import Estimate
-from ragworth.tables import OK, Contexts, Judgments
 
 RELEVANT_SCHEMA = {
     "query": pl.String,

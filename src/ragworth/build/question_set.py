@@ -12,9 +12,9 @@ import polars as pl
 
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.questions.contract import QUESTION, SourceSpan
-from ragworth.collection import Collection
-from ragworth.errors import InputError
-from ragworth.tables import OK
+from ragworth.core.errors import InputError
+from ragworth.data import OK
+from ragworth.data.collection import Collection
 
 DRAFTS_FILE = "drafts.jsonl"
 
@@ -133,11 +133,11 @@ def read_question_set(paths: Iterable[str], *, level: float = 1.0) -> QuestionSe
 
 def _workspace_collection(paths: list[str]) -> Collection:
     """The collection of a workspace, a BEIR folder or several files."""
-    from ragworth.collection import merge_collections
+    from ragworth.data.collection import merge_collections
     from ragworth.formats import load
-    from ragworth.inputs.problems import Problems
-    from ragworth.inputs.reader import FileReader
-    from ragworth.inputs.sources import open_source
+    from ragworth.workspace.problems import Problems
+    from ragworth.workspace.reader import FileReader
+    from ragworth.workspace.sources import open_source
 
     if len(paths) == 1 and (Path(paths[0]) / "corpus.jsonl").is_file() and (Path(paths[0]) / "qrels").is_dir():
         return load(f"beir:{paths[0]}").collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.llm.contract import Card
 
 RULES, NONE = "rules", "none"

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.errors import InputError, format_count, format_seconds
+from ragworth.core.errors import InputError, format_count, format_seconds
 from ragworth.llm.contract import LENGTH, Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_PER_TOKEN = 4

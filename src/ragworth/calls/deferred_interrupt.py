@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ragworth.interrupts import handle
+from ragworth.core.interrupts import handle
 
 
 @contextmanager

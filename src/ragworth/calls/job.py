@@ -26,7 +26,7 @@ from ragworth.calls.pace import PlannedCalls, expected_seconds, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.calls.stored_answers import read_answer
-from ragworth.errors import JobStopped, ModelError, format_count, format_list, quote_short
+from ragworth.core.errors import JobStopped, ModelError, format_count, format_list, quote_short
 from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
 from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response

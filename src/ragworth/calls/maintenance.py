@@ -16,7 +16,7 @@ from ragworth.calls.serialization import (
 )
 from ragworth.calls.store import UNKNOWN_TIME, Store, format_time
 from ragworth.calls.stored_answers import StoreEntry
-from ragworth.errors import InputError, StoreError
+from ragworth.core.errors import InputError, StoreError
 from ragworth.llm.contract import Chosen, Failure, Response, Scored
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ragworth.calls.budget import CallPlan
 from ragworth.calls.job import Job
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.llm.contract import WITHHELD, Failure, Generated, Request, Response
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ import time
 from typing import NamedTuple, TextIO
 
 from ragworth.calls.budget import FREE, JobTally
-from ragworth.errors import format_count, format_seconds
+from ragworth.core.errors import format_count, format_seconds
 
 LOG_INTERVAL = 30.0
 """Seconds between lines where the output is not a terminal."""

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from functools import cache
 
-from ragworth.errors import StoreError
+from ragworth.core.errors import StoreError
 
 APPLICATION_ID = 0x72677774
 """Marks a SQLite file as ours."""

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from math import isfinite
 from typing import Any
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.llm.contract import (
     ABILITIES,
     Card,

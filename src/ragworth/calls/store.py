@@ -31,9 +31,9 @@ from ragworth.calls.serialization import (
     response_to_json,
 )
 from ragworth.calls.stored_answers import StoreEntry
-from ragworth.errors import StoreError
+from ragworth.core.errors import StoreError
+from ragworth.core.private import private_file, private_folder
 from ragworth.llm.contract import Card, Failure, Request, Response
-from ragworth.storage.private import private_file, private_folder
 
 LOCK_TIMEOUT = 30
 """Seconds to wait for other users of the file."""

@@ -6,7 +6,7 @@ import zlib
 from typing import Any, NamedTuple
 
 from ragworth.calls.serialization import DECODE_ERRORS, request_from_json, response_from_json
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import Card, Failure, Request, Response
 

@@ -11,8 +11,8 @@ import click
 
 from ragworth import __version__
 from ragworth.cli.process import is_interrupt, resource_error, silence
-from ragworth.errors import SURFACE, InputError, RagworthError
-from ragworth.interrupts import EXIT_CODE
+from ragworth.core.errors import SURFACE, InputError, RagworthError
+from ragworth.core.interrupts import EXIT_CODE
 
 COMMANDS = {
     "init": "ragworth.cli.init:command",

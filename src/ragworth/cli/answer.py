@@ -82,8 +82,8 @@ def command(
     ragworth answer reports.jsonl --ratings ratings.parquet --prompt answer-long --tie-k --tie-length --dry-run
     """
     from ragworth import formats
+    from ragworth.data import ANSWERED_STATUSES
     from ragworth.generation import answering
-    from ragworth.tables import ANSWERED_STATUSES
     from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.query_sample import sample_by_query
 
@@ -116,7 +116,7 @@ def answer_overview(frame: Any) -> Any:
     """For each system: how many answers have a text, how many of these decline or were cut short, and their length."""
     import polars as pl
 
-    from ragworth.tables import ANSWERED_STATUSES, TRUNCATED
+    from ragworth.data import ANSWERED_STATUSES, TRUNCATED
     from ragworth.text_match.refusals import find_refusal
 
     good = pl.col("status").is_in(ANSWERED_STATUSES)

@@ -127,7 +127,7 @@ def _open(stack: ExitStack, spec: str, settings: tuple[str, ...], calling: CallO
 def _run(chain: Any, output: str) -> Any:
     """Run the chain. If nothing can be rated, the drafts are written all the same."""
     from ragworth.build.crux.output import DRAFTS_FILE
-    from ragworth.errors import JobStopped
+    from ragworth.core.errors import JobStopped
 
     try:
         return chain.run()

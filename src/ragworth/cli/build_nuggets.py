@@ -80,8 +80,8 @@ def _items(found: Any, depth: int | None) -> Any:
     """Queries with the passages of all runs, best ranks first; without a run, with those labelled relevant."""
     from ragworth.build.nuggets.creation import NuggetItem
     from ragworth.build.pooling import pool_contexts
-    from ragworth.errors import InputError
-    from ragworth.tables import MAX_RANK
+    from ragworth.core.errors import InputError
+    from ragworth.data import MAX_RANK
     from ragworth.tasks.text_lookup import TextLookup
 
     if found.contexts is not None:
@@ -143,7 +143,7 @@ def assign_command(
     """
     from ragworth.build.nuggets.assignment import NuggetGrader, assigned_answers
     from ragworth.build.nuggets.files import read_nuggets, write_assignments
-    from ragworth.collection import Collection
+    from ragworth.data.collection import Collection
     from ragworth.generation.writer import read_answers
     from ragworth.graders.grading import grading_task, to_answer_book
     from ragworth.tasks.contract import plan_task, run_task

@@ -69,7 +69,7 @@ def open_jobs(stack: ExitStack, given: RoleOptions, *, writes: bool) -> tuple[An
     """Jobs by role over one store, and notes. The same model in two roles is opened once."""
     from ragworth.build.questions.build import BuildJobs
     from ragworth.build.roles import NONE, ROLES, RULES, assign_roles, shared_role_warnings
-    from ragworth.errors import MissingExtraError, ModelError
+    from ragworth.core.errors import MissingExtraError, ModelError
 
     # A command that writes nothing needs no writer, so its first model reads.
     models = given.models if writes else ("", *given.models) if given.models else ()

@@ -57,7 +57,7 @@ def pool_command(
     """
     from ragworth.annotators.annotation import build_annotator
     from ragworth.build.pooling import pool_contexts, scale_notes, unjudged_items
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.tasks.contract import plan_task, run_task
     from ragworth.tasks.query_sample import sample_by_query
 
@@ -93,7 +93,7 @@ def pool_command(
 
 def _pooled_contexts(found: Any, systems: tuple[str, ...], depth: int) -> Any:
     """Given runs, and what pipelines retrieve."""
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
     from ragworth.retrieval import StepContext, parse, retrieve
 
     pipelines = {}
@@ -113,9 +113,9 @@ def _pooled_contexts(found: Any, systems: tuple[str, ...], depth: int) -> Any:
 
 def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, level: float) -> None:
     from ragworth.build.pooling import estimate_relevant, merge_judgments
+    from ragworth.data import Judgments
     from ragworth.formats.spreadsheet import write_csv
     from ragworth.report.render import render, save_bytes
-    from ragworth.tables import Judgments
 
     folder.mkdir(parents=True, exist_ok=True)
     save_bytes(render(pool.frame, "parquet"), folder / "pool.parquet")

@@ -48,9 +48,9 @@ def command(**given: Any) -> None:
     """
     from ragworth.build.outputs import FILES, write_collection
     from ragworth.build.questions.build import build_questions, prepare_corpus
+    from ragworth.core.cache import mark_cache
+    from ragworth.core.file_record import FileRecord
     from ragworth.retrieval.document_files import read_documents
-    from ragworth.storage.cache import mark_cache
-    from ragworth.storage.file_record import FileRecord
 
     roles = take_role_options(given)
     output = Path(given["output"])
@@ -99,7 +99,7 @@ def _print_plan(corpus: Any, settings: Any, jobs: Any) -> None:
 
     from ragworth.build.questions.build import plan_build
     from ragworth.build.questions.plan import count_slots
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.report.render import render
 
     documents, passages = corpus.documents.frame.height, corpus.passages.height
@@ -122,7 +122,7 @@ def _print_result(built: Any, output: Path, quiet: bool) -> None:
     from ragworth.build.checks.summary import summarise_checks, summary_table
     from ragworth.build.question_set import DRAFTS_FILE
     from ragworth.cli.build_check import print_funnel, print_table
-    from ragworth.errors import JobStopped, format_count
+    from ragworth.core.errors import JobStopped, format_count
     from ragworth.report.render import printable
 
     read = built.corpus.documents.notes  # they were printed when the documents were read

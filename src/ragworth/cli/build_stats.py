@@ -79,7 +79,7 @@ def stats_command(
     from ragworth import formats
     from ragworth.build.crux.statistics import rating_statistics
     from ragworth.build.drafts import Drafts
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
 
     if (collection is None) == (ratings is None):
         raise InputError("name a collection, or a file of ratings", expected="one of COLLECTION and --ratings")
@@ -112,7 +112,7 @@ def stats_command(
 
 def _built_texts(place: Path) -> tuple[Any, list[str]]:
     """The collection of a folder, and its summaries."""
-    from ragworth.collection import merge_collections
+    from ragworth.data.collection import merge_collections
     from ragworth.formats.texts import read
 
     kinds: tuple[Any, ...] = ("queries", "passages", "subquestions", "answers")

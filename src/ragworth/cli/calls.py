@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ragworth.cli.output import LOOKS, OutputTable, emit, output_format
-from ragworth.errors import StoreError, format_count
+from ragworth.core.errors import StoreError, format_count
 
 
 @click.group("calls", short_help="Show, export, verify, merge or clean up call stores.")

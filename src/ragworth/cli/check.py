@@ -31,7 +31,7 @@ def command(limit: int | None, sample: int | None, every: bool, quiet: bool, **c
     continues from them. The exit code is 2 if something is wrong.
     """
     from ragworth.cli.progress import WorkLine
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.evaluation.plan import plan_evaluation
     from ragworth.report.render import printable
 
@@ -79,7 +79,7 @@ def interruptible() -> Iterator[None]:
 
 def describe_inputs(material: Any) -> list[str]:
     """What there is, in words."""
-    from ragworth.errors import format_count, format_list, quote_short
+    from ragworth.core.errors import format_count, format_list, quote_short
 
     texts = material.collection
     ratings = texts.ratings

@@ -71,7 +71,7 @@ def command(
     ragworth chunk documents.jsonl -o passages.jsonl --size 200 --name large -q qrels.txt --labels labels.txt --add
     """
     from ragworth import formats
-    from ragworth.errors import InputError, JobStopped
+    from ragworth.core.errors import InputError, JobStopped
     from ragworth.retrieval.chunks import chunk
 
     if (qrels is None) != (labels is None):
@@ -95,7 +95,7 @@ def command(
 
 def _check_distinct_files(read: dict[str, str | None], written: dict[str, str | None]) -> None:
     """Refuse to write over what is read, and two things into one file."""
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
 
     for option, path in written.items():
         for other, source in {**read, **written}.items():
@@ -142,7 +142,7 @@ def _existing_passages(output: str) -> Any:
     """The passages that a file has."""
     import polars as pl
 
-    from ragworth.errors import FormatError
+    from ragworth.core.errors import FormatError
     from ragworth.formats.frames import read_table
     from ragworth.formats.jsonl import read_objects
 
@@ -177,7 +177,7 @@ def _write_labels(table: Any, labels: str, name: str | None) -> None:
     import polars as pl
 
     from ragworth import formats
-    from ragworth.tables import Judgments
+    from ragworth.data import Judgments
 
     frame = table.frame
     if name is not None and Path(labels).exists():
@@ -187,9 +187,9 @@ def _write_labels(table: Any, labels: str, name: str | None) -> None:
 
 def _report(frame: Any, output: str, tokenizer: str | None) -> None:
     """How many passages there are, and how long: in tokens of the model by whose they were cut."""
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
+    from ragworth.data.token_counter import WORD_PATTERN
     from ragworth.report.render import printable
-    from ragworth.token_counter import WORD_PATTERN
 
     sizes = frame["text"].str.count_matches(WORD_PATTERN) if tokenizer is None else _tokens(frame["text"], tokenizer)
     units = "words and marks" if tokenizer is None else "tokens"

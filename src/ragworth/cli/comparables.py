@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.cli.scoring_options import named_run
-from ragworth.errors import InputError, RagworthError
+from ragworth.core.errors import InputError, RagworthError
 
 TABLE_ENDINGS = (".parquet", ".csv", ".tsv")
 
@@ -47,10 +47,10 @@ def read_comparable(path: str, skip_bad_lines: bool) -> Any | None:
 
 def _read_table(path: str, skip_bad_lines: bool) -> Any | None:
     """Outcomes or scores from a table; None for tables with passages, and files of other formats."""
+    from ragworth.data import Scores
+    from ragworth.data.coercion import find_id_column
     from ragworth.formats import outcomes
     from ragworth.formats.frames import read_table
-    from ragworth.tables import Scores
-    from ragworth.tables.coercion import find_id_column
 
     if not path.removesuffix(".gz").removesuffix(".zst").lower().endswith(TABLE_ENDINGS):
         return None

@@ -130,7 +130,7 @@ class _Inputs(NamedTuple):
 def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> _Inputs:
     """Read results and tables, and score runs."""
     from ragworth import comparison
-    from ragworth.errors import MetricError, format_list
+    from ragworth.core.errors import MetricError, format_list
 
     inputs = split_comparables(given["runs"], given["skip_bad_lines"])
     tables: dict[str, Any] = {name: comparison.to_scores(table) for name, table in inputs.tables.items()}
@@ -159,7 +159,7 @@ def _read(given: dict[str, Any], fail_if_worse: tuple[str, ...]) -> _Inputs:
 
 def _check_gates(tables: dict[str, Any], gates: list[str]) -> None:
     """An input without a gated outcome would be left out of the comparison, and the gate would pass."""
-    from ragworth.errors import MetricError, format_list
+    from ragworth.core.errors import MetricError, format_list
 
     for name, table in tables.items():
         there = table.distinct("metric")
@@ -169,7 +169,7 @@ def _check_gates(tables: dict[str, Any], gates: list[str]) -> None:
 
 def _written(metric: str, known: list[str]) -> list[str]:
     """A metric or outcome as tables name it."""
-    from ragworth.errors import MetricError, format_list
+    from ragworth.core.errors import MetricError, format_list
     from ragworth.scoring import split_metrics
 
     if metric in known:
@@ -205,7 +205,7 @@ def _with_groups(summary: Any, scores: Any, testing: dict[str, Any]) -> Any:
 
 def lacks_systems(lost: tuple[str, ...]) -> bool:
     """Whether an input lacks systems of the first one that a gate is about; says which."""
-    from ragworth.errors import format_list
+    from ragworth.core.errors import format_list
     from ragworth.report.render import printable
 
     if lost:
@@ -216,7 +216,7 @@ def lacks_systems(lost: tuple[str, ...]) -> bool:
 
 def lacks_values(result: Any, metrics: list[str]) -> bool:
     """Whether a system has too few values for a gate; says which."""
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.report.render import printable
 
     rows = [row for metric in metrics for row in result.lacking(metric).iter_rows(named=True)]
@@ -232,7 +232,7 @@ def gate(result: Any, metrics: list[str], alpha: float) -> bool:
     """Whether any system is significantly worse than its baseline by one of the metrics; says which."""
     import polars as pl
 
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.report.render import format_p_value, printable
     from ragworth.stats.power import SIGN_FLIPS
 

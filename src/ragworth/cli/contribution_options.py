@@ -49,7 +49,7 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     """What was read, with the contexts that the given answers were written from; and these answers."""
     if path is None:
         return found, None
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
     from ragworth.generation.writer import read_answers
     from ragworth.graders.grading import to_answer_book
 
@@ -90,7 +90,7 @@ def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: A
 def print_profile(frame: Any, collection: Any) -> None:
     """Print the mean contribution at each position, or of each hop, by system."""
     from ragworth.contribution.profile import position_profile
-    from ragworth.conversations import conversation_ids
+    from ragworth.data.conversations import conversation_ids
     from ragworth.report.render import render
 
     profile = position_profile(frame, conversations=conversation_ids(collection))

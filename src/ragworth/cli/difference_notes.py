@@ -6,7 +6,7 @@ import polars as pl
 
 from ragworth.comparison import Comparison, least_holm_p, out_of_reach
 from ragworth.comparison.comparison import DECIDE_MORE
-from ragworth.errors import format_list
+from ragworth.core.errors import format_list
 from ragworth.report.render import format_p_value
 from ragworth.stats.power import enough_resamples
 

@@ -58,8 +58,8 @@ def command(
     theirs are the cheap ones, and --expensive has better ones, such as people's, for some queries.
     """
     from ragworth import formats
-    from ragworth.conversations import independence_notes
-    from ragworth.tables import Judgments
+    from ragworth.data import Judgments
+    from ragworth.data.conversations import independence_notes
     from ragworth.two_judges import estimate
     from ragworth.two_judges.strata import check_corrections, check_random_share
 
@@ -116,7 +116,7 @@ def _estimate_answers(
 ) -> Any:
     """Estimates for grades of answers; ``files`` are the expensive ones and the corrections."""
     from ragworth.comparison import conversations_of, join_scores
-    from ragworth.conversations import independence_notes
+    from ragworth.data.conversations import independence_notes
     from ragworth.formats import outcomes
     from ragworth.two_judges import estimate_outcomes
 

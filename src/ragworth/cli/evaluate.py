@@ -17,7 +17,7 @@ from ragworth.cli.output import print_notes
 from ragworth.cli.progress import StageLines as StageLines
 from ragworth.cli.progress import WorkLine
 from ragworth.cli.trust_options import TrustOptions, take_trust_options, trust_options
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])
 TABLE_COLUMNS = ("system", "group", "misleading")

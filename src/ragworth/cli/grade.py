@@ -102,7 +102,7 @@ def grade_files(
     kind: str, *, graded_answers: str, each: str | None, output: str | None, look: str, quiet: bool, **given: Any
 ) -> None:
     """Read, check, grade, write."""
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.generation.writer import read_answers
     from ragworth.graders import grading
     from ragworth.tasks.contract import plan_task

@@ -87,8 +87,8 @@ def open_inputs(options: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any,
     What was found in files without a ``ragworth.toml`` goes to standard error.
     """
     from ragworth.evaluation.model_choice import NONE, with_model
-    from ragworth.inputs.sources import answer_anew, open_source
-    from ragworth.inputs.workspace_plan import JUDGED_NOTE
+    from ragworth.workspace.sources import answer_anew, open_source
+    from ragworth.workspace.workspace_plan import JUDGED_NOTE
 
     found = open_source(options.inputs or (".",), parse_mapping(options.columns), paths)
     space = answer_anew(found.workspace) if options.answer_again else found.workspace
@@ -106,8 +106,8 @@ def _choose_model(options: InputOptions, known: Any) -> Any:
     """The model of the options; without a name, the known one with other options."""
     from dataclasses import replace
 
-    from ragworth.config import ModelSpec
     from ragworth.evaluation.model_pool import resolve_model_path
+    from ragworth.workspace.config import ModelSpec
 
     settings = parse_model_options(options.settings)
     if options.model is None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
 
 F = TypeVar("F", bound=Callable[..., Any])
 ROLES = ("annotator", "adjudicator", "owner")

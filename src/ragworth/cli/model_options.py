@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ragworth.errors import InputError, JobStopped, format_count
+from ragworth.core.errors import InputError, JobStopped, format_count
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

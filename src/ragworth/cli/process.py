@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from ragworth.errors import InputError, ResourceError, quote_short
-from ragworth.interrupts import end_at_once
-from ragworth.resources import Shortage, find_shortage
+from ragworth.core.errors import InputError, ResourceError, quote_short
+from ragworth.core.interrupts import end_at_once
+from ragworth.core.resources import Shortage, find_shortage
 
 DISK_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 """A disk without room, or without room for this user."""

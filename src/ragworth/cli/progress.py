@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ragworth.cli.output import print_notes
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 
 WORDS = {
     "done": "done",
@@ -68,7 +68,7 @@ class LiveLine:
         self._progress = Progress()
 
     def asking(self, whose: str) -> None:
-        from ragworth.errors import format_cell
+        from ragworth.core.errors import format_cell
 
         name = format_cell(whose.removeprefix("retrieve, "))
         self._progress.asking(name if len(name) <= MAX_TITLE else f"{name[: MAX_TITLE - 1]}…")
@@ -77,7 +77,7 @@ class LiveLine:
         self._progress.update(tally, waiting)
 
     def working(self, what: str, done: int, total: int) -> None:
-        from ragworth.errors import format_cell
+        from ragworth.core.errors import format_cell
 
         self._progress.working(format_cell(what), done, total)
 

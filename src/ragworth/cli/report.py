@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 
 
 @click.command("report", short_help="Write the report of a results folder again.")

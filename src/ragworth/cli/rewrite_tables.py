@@ -20,7 +20,7 @@ from ragworth.cli.model_options import (
 )
 from ragworth.cli.output import print_notes
 from ragworth.cli.task_output import check_rows_file, stop_if_none, write_rows
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,7 +87,7 @@ def take_calls(given: dict[str, Any]) -> CallOptions:
 
 def turns_to_rewrite(collection: Any, limit: int | None) -> list[Any]:
     """The turns with a history, or the first of them."""
-    from ragworth.conversations import turns_of
+    from ragworth.data.conversations import turns_of
     from ragworth.rewriting.candidates import check_turns
 
     return check_turns(turns_of(collection))[:limit]
@@ -220,7 +220,7 @@ def label(
 
     Candidates of a turn that retrieve the same passages in the same order are labelled once.
     """
-    from ragworth.errors import format_count
+    from ragworth.core.errors import format_count
     from ragworth.rewriting.labels import RewriteLabelling
     from ragworth.rewriting.tables import CANDIDATES, read_rewriting_table
     from ragworth.rewriting.utilities import UTILITIES

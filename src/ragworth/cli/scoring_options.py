@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from ragworth.errors import InputError
-from ragworth.inputs.names import named_run as named_run
+from ragworth.core.errors import InputError
+from ragworth.workspace.names import named_run as named_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,18 +128,18 @@ def read_scoring_inputs(
     given: ScoringOptions, also: Sequence[Callable[[], Any]] = ()
 ) -> tuple[ScoringInputs, list[Any]]:
     """Read all inputs, and report all that can't be read together."""
-    from ragworth.inputs.problems import Problems
-    from ragworth.inputs.reader import FileReader
+    from ragworth.workspace.problems import Problems
+    from ragworth.workspace.reader import FileReader
 
     skip, problems = given.skip_bad_lines, Problems()
     reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
     reading.start(given.runs)
     # The rest of the program loads while threads read the runs.
     from ragworth import comparison, formats  # noqa: F401
-    from ragworth.conversations import conversation_ids
+    from ragworth.data import Contexts
+    from ragworth.data.conversations import conversation_ids
     from ragworth.metrics.token_counts import Tokens
     from ragworth.scoring import split_metrics
-    from ragworth.tables import Contexts
 
     metrics = given.metrics or ("nDCG@10",)
     ours, _ = problems.of(lambda: split_metrics(metrics)) or ([], [])
@@ -185,9 +185,9 @@ class ScoredInputs(NamedTuple):
 
 def score_inputs(given: ScoringOptions) -> ScoredInputs:
     """Read everything and score it; the notes of the scores tell what did not match."""
-    from ragworth.conversations import cluster_notes
+    from ragworth.data import Judgments
+    from ragworth.data.conversations import cluster_notes
     from ragworth.scoring import score
-    from ragworth.tables import Judgments
 
     found, _ = read_scoring_inputs(given)
     result = score(
@@ -207,7 +207,7 @@ def score_inputs(given: ScoringOptions) -> ScoredInputs:
 def read_conversations(collection: str | None, skip_bad_lines: bool) -> dict[str, str]:
     """The conversation of each turn of a collection; empty without one."""
     from ragworth import formats
-    from ragworth.conversations import conversation_ids
+    from ragworth.data.conversations import conversation_ids
 
     if collection is None:
         return {}

@@ -97,7 +97,7 @@ def aspect_summary(frame: Any) -> Any:
     """How many have a value, and what the values are like, for each aspect."""
     import polars as pl
 
-    from ragworth.tables import OK
+    from ragworth.data import OK
 
     groups = [name for name in ("system", "aspect") if name in frame.columns]
     ok = pl.col("value").filter(pl.col("status") == OK)
@@ -124,7 +124,7 @@ def stop_if_none(frame: Any, what: str, good: tuple[str, ...] = ("ok",), had: st
     """End early, after all was written and said, where not one row has what was wanted."""
     from collections import Counter
 
-    from ragworth.errors import JobStopped
+    from ragworth.core.errors import JobStopped
 
     reasons = Counter(frame["status"].to_list())
     if frame.height and not any(reasons[status] for status in good):

@@ -253,10 +253,10 @@ def sweep(
 
 def _read(cases: tuple[str, ...]) -> list[Any]:
     """The tables of results folders; all that can't be read are reported together."""
-    from ragworth.conversations import independence_notes
+    from ragworth.data.conversations import independence_notes
     from ragworth.fitting import FittingTables
-    from ragworth.inputs.problems import Problems
     from ragworth.results import Results
+    from ragworth.workspace.problems import Problems
 
     _check_apart(cases)
     reading = Problems()

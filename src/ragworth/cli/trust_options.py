@@ -38,7 +38,7 @@ def trust_options(function: F) -> F:
 
 def take_trust_options(chosen: dict[str, Any]) -> TrustOptions:
     """What these options say; they are taken out of ``chosen``."""
-    from ragworth.config import OutputPaths
+    from ragworth.workspace.config import OutputPaths
 
     places = OutputPaths(*(chosen.pop(name) for name in ("results", "store", "cache")))
     return TrustOptions(places, tuple(chosen.pop("allow_servers")))

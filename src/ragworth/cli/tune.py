@@ -36,7 +36,7 @@ def command(
 
     from ragworth import formats
     from ragworth.annotators.key_token_tuning import tune_key_tokens
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
 
     judged = _read(confidence)
     if lacking := sorted({"query", "passage", "answer_tokens", "surprisals_alone"} - set(judged.columns)):
@@ -63,7 +63,7 @@ def _read(path: str) -> Any:
     """The rows of a file that keeps lists: Parquet or JSONL."""
     import polars as pl
 
-    from ragworth.errors import FormatError
+    from ragworth.core.errors import FormatError
     from ragworth.formats.frames import read_parquet
 
     if not path.endswith(".jsonl"):

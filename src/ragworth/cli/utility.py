@@ -23,10 +23,10 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     import polars as pl
 
     from ragworth import formats
-    from ragworth.errors import TableError, format_count
+    from ragworth.core.errors import TableError, format_count
+    from ragworth.data import Judgments
     from ragworth.metrics.passage_utility import utilities
     from ragworth.metrics.reader_judgments import abstention_notes
-    from ragworth.tables import Judgments
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])
     frame = utilities(table, rel)

@@ -8,8 +8,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import polars as pl
 
 from ragworth.answer_outcomes import outcome_scores
-from ragworth.errors import InputError, quote_short
-from ragworth.tables import Answers, Outcomes, Scores
+from ragworth.core.errors import InputError, quote_short
+from ragworth.data import Answers, Outcomes, Scores
 
 
 @runtime_checkable

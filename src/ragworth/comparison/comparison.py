@@ -8,8 +8,8 @@ import polars as pl
 
 from ragworth.comparison.metric_range import direction, is_metric, value_bounds
 from ragworth.comparison.significance import families_of
-from ragworth.errors import InputError, MetricError, format_list
-from ragworth.html_table import html_table
+from ragworth.core.errors import InputError, MetricError, format_list
+from ragworth.data.html_table import html_table
 
 Pair = tuple[str, str, str]
 """A comparison: metric, baseline, system."""

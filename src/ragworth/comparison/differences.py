@@ -22,7 +22,7 @@ from ragworth.comparison.query_intervals import (
 from ragworth.comparison.ranking import rank_matrix
 from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
 from ragworth.comparison.significance import families_of, out_of_reach
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
 from ragworth.stats.paired import TESTS, Test, holm, opposes_mean, paired_p
 from ragworth.stats.power import LEAST_RESAMPLES, detectable_difference, enough_resamples
@@ -63,8 +63,8 @@ def compare(
     resamples: of the test, and up to 100,000 of the intervals. By default 10,000; for tests of so many comparisons that
         none could be significant after Holm's correction, more.
     changes: how many of the queries that changed most to list.
-    conversations: the conversation of each query that is a turn (`ragworth.conversations.conversation_ids`). Intervals
-        and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
+    conversations: the conversation of each query that is a turn (`ragworth.data.conversations.conversation_ids`).
+        Intervals and tests then draw whole conversations, because their turns aren't independent. Results know theirs.
     corrected_for: how many comparisons Holm's correction is for, if the pairs were chosen from so many by their values.
 
     A query counts if both systems have a value for it. Nothing is tested if one of them has a value for fewer than half

@@ -9,9 +9,9 @@ from typing import Literal
 import polars as pl
 
 from ragworth.comparison.query_intervals import none_if_nan
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import OK, Scores
 from ragworth.stats.correlation import CORRELATIONS
-from ragworth.tables import OK, Scores
 
 
 def correlate(

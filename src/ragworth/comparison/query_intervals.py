@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison.metric_range import Floats
-from ragworth.conversations import FEWEST_CONVERSATIONS, cluster_labels
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data.conversations import FEWEST_CONVERSATIONS, cluster_labels
 from ragworth.stats.bootstrap import MeanIntervals, column_intervals
 from ragworth.stats.clustered import cluster_index, count_clusters
 from ragworth.stats.range_intervals import FEWEST, LARGE, Bounds

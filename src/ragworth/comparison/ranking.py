@@ -15,7 +15,7 @@ import polars as pl
 
 from ragworth.comparison.metric_range import Floats, higher_is_better
 from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
-from ragworth.tables import Scores
+from ragworth.data import Scores
 
 
 class RankedSystems(NamedTuple):

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison.metric_range import Floats
+from ragworth.data import Scores
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.scoring_job import LEFT_OUT
-from ragworth.tables import Scores
 
 
 class ScoreMatrix(NamedTuple):

@@ -17,7 +17,7 @@ from ragworth.comparison.query_intervals import (
     with_intervals,
 )
 from ragworth.comparison.score_matrix import score_matrices
-from ragworth.tables import OK
+from ragworth.data import OK
 
 ABSENT = "not in its data"
 """Status of a query that other systems have a row for, and this one hasn't."""

@@ -13,9 +13,9 @@ import numpy as np
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
 from ragworth.contribution.subsets import Floats, full_subset
+from ragworth.data import EMPTY_ANSWER
 from ragworth.llm.contract import Failure, Prompt, Response, Score, Scored, Trace
 from ragworth.prompts.template import Template
-from ragworth.tables import EMPTY_ANSWER
 from ragworth.tasks.findings import reject_cut_passage
 from ragworth.text_match.citations import parse_citations, without_citations
 from ragworth.text_match.refusals import find_refusal

@@ -11,14 +11,14 @@ import polars as pl
 
 from ragworth.contribution.rows import context_rows
 from ragworth.contribution.summary import LEAST
-from ragworth.conversations import cluster_labels
-from ragworth.errors import FormatError, format_count
+from ragworth.core.errors import FormatError, format_count
+from ragworth.data import Contexts
+from ragworth.data.coercion import find_id_column, id_column, to_frame
+from ragworth.data.conversations import cluster_labels
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
 from ragworth.stats.estimate import Resampling, mean_estimates
-from ragworth.tables import Contexts
-from ragworth.tables.coercion import find_id_column, id_column, to_frame
 
 EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"
 

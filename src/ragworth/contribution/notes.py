@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.contribution.rows import context_rows
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 
 WHOSE = {
     "accepted answer": "an accepted answer",

@@ -10,8 +10,8 @@ import polars as pl
 from ragworth.contribution.rows import passage_rows
 from ragworth.contribution.subsets import Floats
 from ragworth.contribution.summary import threshold
-from ragworth.conversations import cluster_labels
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data.conversations import cluster_labels
 from ragworth.stats.estimate import Resampling, mean_estimates
 
 MOST = 0.9

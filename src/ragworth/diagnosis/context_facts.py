@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.data import OK, Contexts, Judgments, Outcomes, Ratings
 from ragworth.metrics.passage_utility import HARD, WEAK, utilities
 from ragworth.metrics.reader_judgments import reader_judged
-from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 
 KEYS = ["query", "passage"]
 

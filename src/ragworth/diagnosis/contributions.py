@@ -14,7 +14,7 @@ import polars as pl
 from ragworth.contribution.profile import carrying
 from ragworth.contribution.rows import context_rows
 from ragworth.contribution.summary import LEAST
-from ragworth.errors import format_count, format_list, quote_short
+from ragworth.core.errors import format_count, format_list, quote_short
 
 CONTRIBUTION_FINDINGS = {
     "misled-by": "wrong, and carried by one passage",

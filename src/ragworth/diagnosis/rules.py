@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.diagnosis.context_facts import ContextFacts, PassageFacts
-from ragworth.errors import format_count, format_list, quote_short
 from ragworth.metrics.reader_judgments import READER_REASON
 
 FINDINGS = {

@@ -15,8 +15,8 @@ import polars as pl
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import NO_MODEL
 from ragworth.annotators.contribution import ContributionAnnotator
-from ragworth.config import TaskConfig, Workspace
-from ragworth.errors import (
+from ragworth.core.cache import check_cache, mark_cache
+from ragworth.core.errors import (
     Hint,
     InputError,
     MissingExtraError,
@@ -27,6 +27,7 @@ from ragworth.errors import (
     format_list,
     quote_short,
 )
+from ragworth.data import OK, Answers, Contexts
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_choice import NONE
@@ -41,15 +42,14 @@ from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerW
 from ragworth.graders import grading
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
-from ragworth.inputs.problems import Problems
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.scoring import split_metrics
-from ragworth.storage.cache import check_cache, mark_cache
-from ragworth.tables import OK, Answers, Contexts
 from ragworth.tasks.options import options_by_name
 from ragworth.tasks.text_lookup import TextLookup
+from ragworth.workspace.config import TaskConfig, Workspace
+from ragworth.workspace.problems import Problems
 
 REPORT_PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python"}
 """Modules that the report needs, with their packages."""

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
-from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import FormatError, InputError, ModelError
+from ragworth.core.errors import FormatError, InputError, ModelError
+from ragworth.core.output import write_output
+from ragworth.core.user_folder import settings_folder
 from ragworth.llm import MODELS
 from ragworth.llm.openai.spec import parse_address
-from ragworth.storage.output import write_output
-from ragworth.storage.user_folder import settings_folder
+from ragworth.workspace.config import ModelSpec, Workspace
 
 CONSENT_FILE = "allowed.json"
 """Allowed hosts, by the path of the ``ragworth.toml`` that names them."""

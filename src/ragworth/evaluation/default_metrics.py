@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
 from ragworth.metrics import METRICS
 
 QRELS_HINT = "relevance = true under [judgments], or qrels under [collection]"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import Answers, Outcomes
+from ragworth.data.duplicates import duplicate_rows
+from ragworth.data.notes import Note
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.writer import AnsweringResult, shown_contexts
-from ragworth.tables import Answers, Outcomes
-from ragworth.tables.duplicates import duplicate_rows
-from ragworth.tables.notes import Note
 
 
 def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -> Outcomes:

@@ -9,14 +9,14 @@ import polars as pl
 from ragworth.annotators.annotation import annotation_items, build_annotator
 from ragworth.annotators.hop_contribution import split_by_hops
 from ragworth.calls.job import Job
-from ragworth.config import TaskConfig
 from ragworth.contribution.hops import hop_contexts
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import Outcomes
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.stages.task_stage import run_task_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
 from ragworth.graders.grading import to_answer_book
-from ragworth.tables import Outcomes
+from ragworth.workspace.config import TaskConfig
 
 KIND = "hops"
 STAGE = f"grade.{KIND}"

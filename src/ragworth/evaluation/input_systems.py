@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from ragworth.config import Workspace, names_every_system
-from ragworth.errors import InputError, UnknownNameError, format_count, quote_short
+from ragworth.core.errors import InputError, UnknownNameError, format_count, quote_short
+from ragworth.data import Answers, Contexts, Outcomes
 from ragworth.formats.contract import LoadedCollection
-from ragworth.inputs.reader import FileReader
-from ragworth.inputs.runs import rename_system, systems_of
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
-from ragworth.tables import Answers, Contexts, Outcomes
+from ragworth.workspace.config import Workspace, names_every_system
+from ragworth.workspace.reader import FileReader
+from ragworth.workspace.runs import rename_system, systems_of
 
 
 @dataclass(frozen=True)

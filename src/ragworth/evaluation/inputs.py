@@ -10,11 +10,12 @@ from typing import Any
 import polars as pl
 
 from ragworth import formats
-from ragworth.collection import Collection, match_questions, merge_collections
-from ragworth.config import TaskConfig, Workspace
 from ragworth.contribution.hops import Hop, HopTable, hops_of
-from ragworth.conversations import conversation_notes
-from ragworth.errors import FormatError, InputError, format_count, format_list, quote_short
+from ragworth.core.errors import FormatError, InputError, format_count, format_list, quote_short
+from ragworth.data import Answers, Contexts, Judgments, Outcomes
+from ragworth.data.collection import Collection, match_questions, merge_collections
+from ragworth.data.conversations import conversation_notes
+from ragworth.data.turns import turns_digest
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
 from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_bare_systems
 from ragworth.evaluation.scope import EvaluationScope
@@ -22,18 +23,17 @@ from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.writer import AnsweringResult, read_answers
-from ragworth.inputs.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
-from ragworth.inputs.problems import Problems
-from ragworth.inputs.reader import CollectionFiles, FileReader
-from ragworth.inputs.references import match_references
-from ragworth.inputs.runs import queries_of
 from ragworth.retrieval import Pipeline, StepContext
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes
-from ragworth.tables.turns import turns_digest
 from ragworth.tasks.query_sample import check_positive_count as whole_number
 from ragworth.tasks.query_sample import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
 from ragworth.two_judges.strata import check_random_share
+from ragworth.workspace.config import TaskConfig, Workspace
+from ragworth.workspace.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
+from ragworth.workspace.problems import Problems
+from ragworth.workspace.reader import CollectionFiles, FileReader
+from ragworth.workspace.references import match_references
+from ragworth.workspace.runs import queries_of
 
 
 @dataclass(frozen=True)

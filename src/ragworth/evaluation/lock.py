@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ragworth.config import Workspace
-from ragworth.errors import FormatError, InputError
-from ragworth.storage.private import private_file, private_folder
+from ragworth.core.errors import FormatError, InputError
+from ragworth.core.private import private_file, private_folder
+from ragworth.workspace.config import Workspace
 
 POLL_SECONDS = 0.05
 """Seconds between attempts to get the lock."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ragworth.annotators import ANNOTATORS
 from ragworth.annotators.contract import Annotator
-from ragworth.config import ModelSpec, TaskConfig, Workspace
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.core.registry import Registry
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS
-from ragworth.registry import Registry
+from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 NONE = "none"
 """The choice to ask no model."""

@@ -11,13 +11,13 @@ from typing import Any, Protocol, TypeVar
 from ragworth.calls.budget import JobLimits, JobTally, Price
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import InputError, JobStopped, format_count
+from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.evaluation.consent import ServerConsent
 from ragworth.evaluation.model_choice import NONE
 from ragworth.executors import current_executor, use_executor
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
+from ragworth.workspace.config import ModelSpec, Workspace
 
 T = TypeVar("T")
 

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection
 from ragworth.comparison import compare, summarise, to_scores
-from ragworth.errors import MetricError
+from ragworth.core.errors import MetricError
+from ragworth.data import Contexts, Outcomes, Scores, parts
+from ragworth.data.collection import Collection
 from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
@@ -20,7 +21,6 @@ from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.report.page.answers import shown_outcomes
 from ragworth.results import EXTRA_FILES, Results, results_record
-from ragworth.tables import Contexts, Outcomes, Scores, parts
 
 REPORT = "report.html"
 

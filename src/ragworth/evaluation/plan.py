@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworth.config import Workspace
 from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
+from ragworth.workspace.config import Workspace
 
 
 class EvaluationPlan(NamedTuple):

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
-from ragworth.config import ModelSpec
+from ragworth.data import Contexts
 from ragworth.evaluation.model_pool import ModelPool, StageProgress, run_metered
 from ragworth.retrieval import Pipeline, Step
 from ragworth.retrieval.rerankers.asker import StepAsker
-from ragworth.tables import Contexts
+from ragworth.workspace.config import ModelSpec
 
 T = TypeVar("T")
 

@@ -12,8 +12,10 @@ from typing import Any
 import polars as pl
 
 from ragworth import formats
-from ragworth.config import ModelSpec, OutputPaths, Workspace
-from ragworth.errors import InputError, format_list
+from ragworth.core.containment import refuse_links
+from ragworth.core.errors import InputError, format_list
+from ragworth.data.coercion import package_of, to_frame
+from ragworth.data.html_table import html_table
 from ragworth.evaluation import hops, stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.lock import workspace_lock
@@ -24,12 +26,10 @@ from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache, frame_dig
 from ragworth.evaluation.stages import STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.formats.contract import LoadedCollection
-from ragworth.html_table import html_table
-from ragworth.inputs.sources import answer_anew, open_source, plan_records
 from ragworth.report import page
 from ragworth.results import Results
-from ragworth.storage.containment import refuse_links
-from ragworth.tables.coercion import package_of, to_frame
+from ragworth.workspace.config import ModelSpec, OutputPaths, Workspace
+from ragworth.workspace.sources import answer_anew, open_source, plan_records
 
 MAX_SENTENCES = 10
 """Sentences on systems that are printed; the report has all."""
@@ -89,8 +89,9 @@ def evaluate(
 
     Parameters
     ----------
-    data: the path of a ``ragworth.toml``, of a folder, or of a log, run or table; a list of such files; a workspace
-        from `ragworth.config.read`; or a list of dicts or a data frame with a record for each query and system.
+    data: the path of a ``ragworth.toml``, of a folder, or of a log, run or table; a list of such files; a
+        workspace from `ragworth.workspace.config.read`; or a list of dicts or a data
+        frame with a record for each query and system.
     columns: what the data calls our fields, such as ``{"question": "Query"}``.
     settings: for data in memory, keys and tables of a ``ragworth.toml`` instead of those that the data leads to, such
         as ``{"k": 3, "judgments": {}}``.

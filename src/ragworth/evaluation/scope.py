@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import format_count, format_list, quote_short
+from ragworth.core.errors import format_count, format_list, quote_short
+from ragworth.data import Answers, Judgments, Outcomes, Ratings
+from ragworth.data.collection import Collection
+from ragworth.data.parts import with_constant_text
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
-from ragworth.inputs.problems import Problems
 from ragworth.metrics.id_spelling import spelling_hint
-from ragworth.tables import Answers, Judgments, Outcomes, Ratings
-from ragworth.tables.parts import with_constant_text
+from ragworth.workspace.problems import Problems
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import Any
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.collection import Collection
-from ragworth.config import ModelSpec, TaskConfig, Workspace
+from ragworth.core.registry import Registry
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.data.collection import Collection
 from ragworth.evaluation import stages
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.manifest import build_manifest
@@ -25,12 +26,11 @@ from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, S
 from ragworth.generation.writer import AnsweringResult
 from ragworth.graders.grading import GRADERS
 from ragworth.metrics.parsing import try_parse
-from ragworth.registry import Registry
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.scoring import passage_tokens, score
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 
 class PlanComplete(Exception):  # noqa: N818 (nothing went wrong)

@@ -20,11 +20,11 @@ import numpy as np
 import polars as pl
 
 from ragworth import __version__
-from ragworth.errors import FormatError
-from ragworth.nested_text import parse_json
-from ragworth.parquet import read_parquet
+from ragworth.core.errors import FormatError
+from ragworth.core.nested_text import parse_json
+from ragworth.core.parquet import read_parquet
+from ragworth.data import Table, parts
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
-from ragworth.tables import Table, parts
 
 STAGES_FOLDER = "stages"
 """Folder of stage results in the cache."""

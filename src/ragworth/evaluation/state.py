@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, Protocol
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.config import TaskConfig, Workspace
+from ragworth.data import Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.data.collection import Collection
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool, StageProgress
 from ragworth.evaluation.stage_cache import StageCache, StageResult
 from ragworth.generation.writer import AnsweringResult
 from ragworth.prompts.template import Template
 from ragworth.results import SINGLE_ANSWERS
-from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.workspace.config import TaskConfig, Workspace
 
 
 class Console(Protocol):

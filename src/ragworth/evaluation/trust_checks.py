@@ -10,16 +10,16 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from ragworth.config import ModelSpec, TaskConfig, Workspace
-from ragworth.errors import MAX_PATH_LENGTH, InputError, MissingExtraError, quote_short
+from ragworth.core.containment import is_inside
+from ragworth.core.errors import MAX_PATH_LENGTH, InputError, MissingExtraError, quote_short
+from ragworth.data.token_counter import tokenizer_file
 from ragworth.evaluation.consent import ServerConsent, remote_host
 from ragworth.evaluation.retrieval_models import all_steps
 from ragworth.formats import FORMATS
-from ragworth.inputs.problems import Problems
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.contract import Step
-from ragworth.storage.containment import is_inside
-from ragworth.token_counter import tokenizer_file
+from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
+from ragworth.workspace.problems import Problems
 
 KeyPath = tuple[str, ...]
 """The keys that lead to a setting."""

@@ -7,9 +7,9 @@ import polars as pl
 from ragworth import two_judges
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import AnnotationItem, Annotator
-from ragworth.config import TaskConfig
-from ragworth.conversations import conversation_ids, independence_notes
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import Judgments
+from ragworth.data.conversations import conversation_ids, independence_notes
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.stages.annotate import stage_annotator
@@ -17,8 +17,8 @@ from ragworth.evaluation.stages.task_stage import contexts_key, run_task_stage, 
 from ragworth.evaluation.state import EvaluationState, expensive_task
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens
-from ragworth.tables import Judgments
 from ragworth.tasks.query_sample import sample_by_hash
+from ragworth.workspace.config import TaskConfig
 
 ESTIMATE_STAGE = "score.estimates"
 

@@ -7,14 +7,14 @@ from functools import partial
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
-from ragworth.config import ExpensiveJudge, TaskConfig
-from ragworth.errors import InputError, RagworthError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, RagworthError, format_count, format_list, quote_short
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.state import expensive_task, task_settings
-from ragworth.inputs.problems import Problems
 from ragworth.tasks.options import options_by_name
 from ragworth.two_judges import metrics_reading
+from ragworth.workspace.config import ExpensiveJudge, TaskConfig
+from ragworth.workspace.problems import Problems
 
 
 class TwoJudgesChecker:

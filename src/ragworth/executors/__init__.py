@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.llm.contract import Failure, Model, Request, Response
 
 

@@ -6,7 +6,8 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from ragworth.errors import ModelError, RagworthError, ResourceError, quote_short
+from ragworth.core.errors import ModelError, RagworthError, ResourceError, quote_short
+from ragworth.core.resources import find_shortage
 from ragworth.executors import FinishedBatch
 from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import (
@@ -21,7 +22,6 @@ from ragworth.llm.contract import (
     Score,
     Scored,
 )
-from ragworth.resources import find_shortage
 
 
 class LocalExecutor:

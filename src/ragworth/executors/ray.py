@@ -16,11 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ragworth.config import ExecutorConfig
-from ragworth.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
+from ragworth.core.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
 from ragworth.executors import FinishedBatch
 from ragworth.llm import OpenedModel, how_opened
 from ragworth.llm.contract import Failure, Model, Request
+from ragworth.workspace.config import ExecutorConfig
 
 BATCHES_PER_ACTOR = 2
 """One that is worked on, and one that waits, so that an actor never idles."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, MetricError, format_count, format_list, quote_short
 from ragworth.metrics.declaration import Metric, Parameter
 from ragworth.metrics.parsing import parse
 

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.core.errors import InputError, MissingExtraError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

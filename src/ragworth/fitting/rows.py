@@ -12,13 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments, Outcomes, Ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.token_counts import Tokens
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens
-from ragworth.tables import OK, Contexts, Judgments, Outcomes, Ratings
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import Contexts, Judgments, Outcomes
 from ragworth.fitting.grids import ParameterGrid, build_grid
 from ragworth.fitting.parameter_choice import (
     CorrelationKind,
@@ -23,7 +24,6 @@ from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.stats.within_query import within_query_correlations
-from ragworth.tables import Contexts, Judgments, Outcomes
 
 
 class SweepResult(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ragworth import __version__
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import Contexts, Judgments, Outcomes
 from ragworth.fitting.ranking_svm import LOSSES, SVMRANK_C, Loss, RankedPairs, fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import (
     Bools,
@@ -28,7 +29,6 @@ from ragworth.metrics.declaration import Metric
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps
-from ragworth.tables import Contexts, Judgments, Outcomes
 
 C_GRID = tuple(float(f"1e{n}") for n in range(-4, 3))
 """Values of C that are tried."""

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.data import Contexts, Judgments, Ratings, Table
+from ragworth.data.collection import Collection
+from ragworth.data.ranking import Ties
+from ragworth.data.token_counter import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import open_file
 from ragworth.formats.log_files import suffix_of
-from ragworth.tables import Contexts, Judgments, Ratings, Table
-from ragworth.tables.ranking import Ties
-from ragworth.token_counter import WORDS
 
 USES = {
     "contexts": "read as contexts (a run)",

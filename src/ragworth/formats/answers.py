@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.core.nested_text import parse_json
+from ragworth.data import Answers
+from ragworth.data.coercion import ID_ALIASES, to_frame
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
-from ragworth.nested_text import parse_json
-from ragworth.tables import Answers
-from ragworth.tables.coercion import ID_ALIASES, to_frame
 
 EXPECTED = '{"system": …, "query": …, "text": …} on each line'
 COLUMNS = {*ID_ALIASES["system"], *ID_ALIASES["query"], "text", "repeat", "tokens", "status", "source", "shown"}

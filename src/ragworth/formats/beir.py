@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ragworth.collection import Collection
-from ragworth.errors import FormatError, format_list
+from ragworth.core.errors import FormatError, format_list
+from ragworth.data import Judgments
+from ragworth.data.collection import Collection
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
@@ -17,7 +18,6 @@ from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.frames import line_of_row
 from ragworth.formats.jsonl import read_texts
 from ragworth.formats.rating_scale import check_labels
-from ragworth.tables import Judgments
 
 
 def _find_file(folder: Path, name: str) -> Path:

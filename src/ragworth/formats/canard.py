@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragworth.conversations import Message, Turn
+from ragworth.data.conversations import Message, Turn
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import (
     ConversationBuilder,

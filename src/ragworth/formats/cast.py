@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn
-from ragworth.errors import BadLine, FormatError, format_count, format_list, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_count, format_list, quote_short
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn
+from ragworth.data.turns import check_turns
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import ConversationBuilder, as_turn_number, load_turns, optional_text
 from ragworth.formats.files import PathOrStr, read_lines
 from ragworth.formats.trec import FORMAT as TREC
 from ragworth.formats.values import as_dict, as_id, as_list, as_text
-from ragworth.tables.turns import check_turns
 
 EXPECTED = 'topics such as {"number": 31, "turn": [{"number": 1, "raw_utterance": "…"}, …]}'
 FOLDER = "a folder with one *topics*.json and, if there are any, one *resolved*.tsv and one *qrels* file"

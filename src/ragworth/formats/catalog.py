@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ragworth.core.registry import Registry
 from ragworth.formats.contract import Format
-from ragworth.registry import Registry
 
 FORMATS: Registry[Format] = Registry(
     "format",

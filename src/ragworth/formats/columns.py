@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, Hint, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, Hint, format_count, quote_short
+from ragworth.core.threads import map_threads
 from ragworth.formats.files import (
     BLOCK_BYTES,
     BOM,
@@ -29,7 +30,6 @@ from ragworth.formats.files import (
     numbered_lines,
     read_chunks,
 )
-from ragworth.threads import map_threads
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 

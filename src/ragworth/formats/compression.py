@@ -1,7 +1,7 @@
 """Decompress gzip and Zstandard, recognized by content, within limits.
 
-A few kilobytes can unpack to gigabytes. So a file may unpack to :data:`~ragworth.limits.MIN_UNPACKED_SIZE` bytes, or
-to a multiple of its own size, set by ``RAGWORTH_MAX_RATIO``.
+A few kilobytes can unpack to gigabytes. So a file may unpack to
+:data:`~ragworth.core.limits.MIN_UNPACKED_SIZE` bytes, or to a multiple of its own size, set by ``RAGWORTH_MAX_RATIO``.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from io import BufferedReader, RawIOBase
 from typing import IO, Any, cast
 
-from ragworth.errors import FormatError
-from ragworth.limits import MIN_UNPACKED_SIZE, max_ratio
+from ragworth.core.errors import FormatError
+from ragworth.core.limits import MIN_UNPACKED_SIZE, max_ratio
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from ragworth.collection import Collection
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings
+from ragworth.data.collection import Collection
 
 
 class LoadedCollection(NamedTuple):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import PathOrStr

@@ -16,9 +16,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn, turns_of
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn, turns_of
+from ragworth.data.turns import ROLES, is_instruction, message_text
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import (
     ConversationBuilder,
@@ -29,7 +30,6 @@ from ragworth.formats.conversation_rows import (
 )
 from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
-from ragworth.tables.turns import ROLES, is_instruction, message_text
 
 EXPECTED = (
     '{"query": …, "text": …, "conversation": …, "turn": 1, "history": [{"role": "user", "text": …}, …]} on each line'

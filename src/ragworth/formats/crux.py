@@ -19,8 +19,10 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, format_list, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_list, quote_short
+from ragworth.core.nested_text import parse_json
+from ragworth.data import Contexts, Ratings
+from ragworth.data.collection import Collection
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, read_chunks, read_lines, run_name
@@ -29,8 +31,6 @@ from ragworth.formats.rating_scale import EXPECTED as RATING
 from ragworth.formats.rating_scale import off_scale
 from ragworth.formats.trec import read_run
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
-from ragworth.nested_text import parse_json
-from ragworth.tables import Contexts, Ratings
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
 LABELS = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": …, "relevances": {"0": 5, …}} on each line'

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, format_count, format_names, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_count, format_names, quote_short
+from ragworth.data import Judgments
+from ragworth.data.coercion import ID_ALIASES, find_id_column, header_hint
 from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
 from ragworth.formats.files import PathOrStr, last_line_end, normalize_newlines, read_chunks
-from ragworth.tables import Judgments
-from ragworth.tables.coercion import ID_ALIASES, find_id_column, header_hint
 
 NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns of numbers; empty cells are allowed."""

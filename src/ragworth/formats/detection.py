@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ragworth.errors import FormatError, Hint, format_names
+from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.document_rows import find_rows

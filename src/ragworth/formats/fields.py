@@ -15,7 +15,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ragworth.errors import FormatError, Hint, format_names
+from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.grade_names import direction_of_name
 
 Names = Mapping[str, tuple[str, ...]]

@@ -13,11 +13,11 @@ from typing import IO, cast
 
 import numpy as np
 
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.core.limits import max_line
+from ragworth.core.output import open_output
 from ragworth.formats.compression import open_decompressed, zstd
 from ragworth.formats.pipes import STDIN, can_read_again, seekable_path
-from ragworth.limits import max_line
-from ragworth.storage.output import open_output
 
 CHUNK = 16 << 20
 """Bytes read and parsed at a time. Memory beyond the result stays within a few of these."""

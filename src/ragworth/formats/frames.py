@@ -8,9 +8,12 @@ from typing import TypeVar
 
 import polars as pl
 
-from ragworth import parquet
-from ragworth.collection import Collection
-from ragworth.errors import FormatError
+from ragworth.core import parquet
+from ragworth.core.errors import FormatError
+from ragworth.data import Contexts, Judgments, Ratings, Table, parts
+from ragworth.data.coercion import ID_ALIASES, find_id_column
+from ragworth.data.collection import Collection
+from ragworth.data.ranking import Ties
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv, read_text_csv
@@ -18,9 +21,6 @@ from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
 from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.spreadsheet import write_csv
-from ragworth.tables import Contexts, Judgments, Ratings, Table, parts
-from ragworth.tables.coercion import ID_ALIASES, find_id_column
-from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
 

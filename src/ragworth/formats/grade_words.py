@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworth.errors import FormatError, format_list, quote_short
+from ragworth.core.errors import FormatError, format_list, quote_short
 
 TRUE_WORDS = (
     "true",

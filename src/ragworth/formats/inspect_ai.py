@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
+from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_words import Grade
@@ -21,7 +22,6 @@ from ragworth.formats.log_rows import read_relevant, without_blank
 from ragworth.formats.log_values import as_grade, as_repeat, as_row, as_texts
 from ragworth.formats.traces import find_answer, find_question
 from ragworth.formats.values import WrongLineError, as_dict, as_id
-from ragworth.tables.definitions import TRUNCATED
 
 NAMES = {name: FIELDS[name] for name in ("passages", "passage_ids", "relevant", "relevant_ids", "system")}
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

@@ -8,12 +8,12 @@ from typing import Any, TypeVar, cast
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import FormatError, MissingExtraError, RagworthError
+from ragworth.core.errors import FormatError, MissingExtraError, RagworthError
+from ragworth.data import Contexts, Judgments, Ratings
+from ragworth.data.collection import Collection
+from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.values import as_id, as_number
-from ragworth.tables import Contexts, Judgments, Ratings
-from ragworth.tables.ranking import Ties
 
 F = TypeVar("F", bound=Callable[..., Any])
 

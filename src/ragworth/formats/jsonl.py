@@ -20,8 +20,12 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.data import Contexts, Judgments, Ratings, Table
+from ragworth.data.coercion import ID_ALIASES, to_frame
+from ragworth.data.collection import Collection
+from ragworth.data.contexts import MAYBE_SYSTEMS
+from ragworth.data.ranking import Ties
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder
@@ -32,10 +36,6 @@ from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
-from ragworth.tables import Contexts, Judgments, Ratings, Table
-from ragworth.tables.coercion import ID_ALIASES, to_frame
-from ragworth.tables.contexts import MAYBE_SYSTEMS
-from ragworth.tables.ranking import Ties
 
 T = TypeVar("T", bound=Table)
 

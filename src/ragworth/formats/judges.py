@@ -15,12 +15,12 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth import formats
-from ragworth.errors import FormatError, InputError, format_list, format_names
+from ragworth.core.errors import FormatError, InputError, format_list, format_names
+from ragworth.data import OK, coercion
+from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats.crux import read_labels
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.frames import read_table
-from ragworth.tables import OK, coercion
-from ragworth.tables.coercion import ID_ALIASES
 
 SCHEMA = {
     "aspect": pl.String,

@@ -10,8 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ragworth import parquet
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core import parquet
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.core.limits import max_line
+from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
@@ -19,8 +21,6 @@ from ragworth.formats.document_rows import DocumentRows
 from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant, read_values
-from ragworth.limits import max_line
-from ragworth.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
 
 HEAD_BYTES = 1 << 18
 """Bytes of a text file that are looked at to find out its format."""

@@ -8,8 +8,10 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from ragworth.collection import Collection, text_id
-from ragworth.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.data import Contexts
+from ragworth.data.collection import Collection, text_id
+from ragworth.data.ranking import Ties
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.document_rows import DocumentRows, find_rows
@@ -32,8 +34,6 @@ from ragworth.formats.log_values import as_row
 from ragworth.formats.rag_log import LogBuilder
 from ragworth.formats.unused_columns import UnusedColumns
 from ragworth.formats.values import WrongLineError
-from ragworth.tables import Contexts
-from ragworth.tables.ranking import Ties
 
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""

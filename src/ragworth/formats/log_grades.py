@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.errors import format_list, quote_short
+from ragworth.core.errors import format_list, quote_short
+from ragworth.data import OK, Outcomes
 from ragworth.formats.grade_words import (
     KNOWN_ASPECTS,
     Grade,
@@ -20,7 +21,6 @@ from ragworth.formats.grade_words import (
     source_of,
 )
 from ragworth.formats.log_record import format_places
-from ragworth.tables import OK, Outcomes
 
 UNSURE_COLUMNS = frozenset(("label", "annotation"))
 """Names of grades that may also be the names of classes or clusters."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ragworth.errors import format_names, quote_short
+from ragworth.core.errors import format_names, quote_short
 from ragworth.formats.fields import plain_name
 from ragworth.formats.log_record import LoggedPassage
 from ragworth.formats.log_values import as_grade, as_row, is_given, parse_cell

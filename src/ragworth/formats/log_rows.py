@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragworth.errors import format_names
+from ragworth.core.errors import format_names
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.log_passages import ID_KEYS, as_passages
 from ragworth.formats.log_record import LoggedPassage, LogRecord

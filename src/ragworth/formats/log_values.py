@@ -13,10 +13,10 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
-from ragworth.nested_text import parse_json
 
 
 def as_row(item: Any) -> Mapping[str, Any] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragworth.collection import plain_text
+from ragworth.data.collection import plain_text
 
 ERROR = "error"
 """Status of an answer that is the message of an error."""

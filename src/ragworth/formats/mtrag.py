@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.collection import Collection
-from ragworth.conversations import Message, Turn, turns_of
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Message, Turn, turns_of
 from ragworth.formats.beir import read_qrels
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import ConversationBuilder, as_turn_number, load_turns, optional_text

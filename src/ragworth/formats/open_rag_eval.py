@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows

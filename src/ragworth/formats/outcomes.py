@@ -11,8 +11,10 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.collection import plain_text, text_id
-from ragworth.errors import FormatError, format_count, format_list, format_names, quote_short
+from ragworth.core.errors import FormatError, format_count, format_list, format_names, quote_short
+from ragworth.data import Outcomes
+from ragworth.data.coercion import ID_ALIASES, find_id_column
+from ragworth.data.collection import plain_text, text_id
 from ragworth.formats.csv import UNNAMED, read_text_csv
 from ragworth.formats.fields import SYSTEM_COLUMNS
 from ragworth.formats.files import PathOrStr
@@ -29,8 +31,6 @@ from ragworth.formats.grade_words import (
     read_grades,
     scales_error,
 )
-from ragworth.tables import Outcomes
-from ragworth.tables.coercion import ID_ALIASES, find_id_column
 
 INDEXES = {UNNAMED, "__index_level_0__"}
 """Names of columns that number the rows of a pandas data frame."""

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from io import BytesIO
 from typing import NamedTuple
 
-from ragworth.errors import FormatError, MissingExtraError, format_count
+from ragworth.core.errors import FormatError, MissingExtraError, format_count
 
 SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "nav", "head"})
 """HTML elements whose text nobody reads. The title inside `head` is read separately."""

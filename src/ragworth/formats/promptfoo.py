@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ragworth.collection import plain_text, text_id
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
+from ragworth.data.collection import plain_text, text_id
+from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.grade_names import name_with_direction
@@ -23,7 +24,6 @@ from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
 from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
-from ragworth.tables.definitions import TRUNCATED
 
 NAMES = {
     "query": ("query",),

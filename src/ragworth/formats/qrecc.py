@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ragworth.conversations import Turn
+from ragworth.data.conversations import Turn
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import (
     ConversationBuilder,

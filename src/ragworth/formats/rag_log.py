@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection, plain_text, text_id
-from ragworth.errors import FormatError, Hint, format_count, quote_short
+from ragworth.core.errors import FormatError, Hint, format_count, quote_short
+from ragworth.data import OK, Answers, Contexts, Judgments
+from ragworth.data.collection import Collection, plain_text, text_id
+from ragworth.data.ranking import rising_notes
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.log_collector import LogCollector
 from ragworth.formats.log_grades import LogGrades
 from ragworth.formats.log_record import LoggedPassage
-from ragworth.tables import OK, Answers, Contexts, Judgments
-from ragworth.tables.ranking import rising_notes
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.formats.contract import FileSample
 from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import polars as pl
 
-from ragworth.errors import FormatError, format_count
+from ragworth.core.errors import FormatError, format_count
+from ragworth.data import Judgments
 from ragworth.formats.files import PathOrStr
-from ragworth.tables import Judgments
 
 LOWEST, HIGHEST = 0, 5
 EXPECTED = f"a whole number from {LOWEST} to {HIGHEST}"

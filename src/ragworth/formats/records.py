@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ragworth.errors import TableError, format_names, with_article
+from ragworth.core.errors import TableError, format_names, with_article
+from ragworth.data.coercion import to_frame
 from ragworth.formats.log_files import HEAD_ROWS
 from ragworth.formats.log_values import as_row
-from ragworth.tables.coercion import to_frame
 
 HOLDERS = ("samples", "test_cases", "goldens", "examples")
 """Attributes of other libraries' datasets that hold the rows: ragas, deepeval, LlamaIndex."""

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
 
 SAFE_CSV_VARIABLE = "RAGWORTH_SAFE_CSV"
 

@@ -24,8 +24,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.data.coercion import ID_ALIASES
+from ragworth.data.collection import Collection
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
@@ -35,7 +36,6 @@ from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects, read_texts
 from ragworth.formats.log_files import sample_file
 from ragworth.formats.values import WrongLineError, as_id, as_text
-from ragworth.tables.coercion import ID_ALIASES
 
 CONVERSATION_FORMATS = ("conversations", "qrecc", "topiocqa", "canard", "cast", "mtrag")
 

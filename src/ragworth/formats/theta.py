@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
-from ragworth.errors import FormatError, format_count
+from ragworth.core.errors import FormatError, format_count
+from ragworth.core.nested_text import InvalidValueError, validate_json
 from ragworth.formats.files import create_file, open_file
-from ragworth.nested_text import InvalidValueError, validate_json
 
 MAX_BYTES = 1 << 24
 """Maximum file size in bytes."""

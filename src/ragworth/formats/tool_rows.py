@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ragworth.errors import format_names
+from ragworth.core.errors import format_names
 from ragworth.formats.fields import FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows

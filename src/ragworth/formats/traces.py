@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.log_format import Parser, Reject, parse_rows
@@ -21,7 +22,6 @@ from ragworth.formats.log_rows import mapped_grades, without_blank
 from ragworth.formats.log_values import as_answer, as_row, parse_cell
 from ragworth.formats.missing_answers import ERROR
 from ragworth.formats.values import WrongLineError, as_text
-from ragworth.nested_text import parse_json
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
+from ragworth.data.coercion import header_hint
+from ragworth.data.parts import with_constant_text
+from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name
 from ragworth.formats.pipes import can_read_again
 from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
-from ragworth.tables import OK, Contexts, Judgments, Ratings, ranking
-from ragworth.tables.coercion import header_hint
-from ragworth.tables.parts import with_constant_text
-from ragworth.tables.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 
 RUN = Layout(
     "TREC run",

@@ -6,10 +6,10 @@ import re
 
 import polars as pl
 
-from ragworth.errors import FormatError, format_count, quote_short
+from ragworth.core.errors import FormatError, format_count, quote_short
+from ragworth.data import OK, Contexts, Judgments, Ratings
+from ragworth.data.ranking import order_contexts
 from ragworth.formats.files import PathOrStr, create_file
-from ragworth.tables import OK, Contexts, Judgments, Ratings
-from ragworth.tables.ranking import order_contexts
 
 PLAIN_ITERATIONS = ("0", "Q0", "q0")
 """Second column of plain qrels, where ratings have a sub-topic."""

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ragworth.errors import BadLine, quote_short
+from ragworth.core.errors import BadLine, quote_short
+from ragworth.core.nested_text import NestingError, check_depth
+from ragworth.data import MAX_RANK
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.files import PathOrStr, read_lines
-from ragworth.nested_text import NestingError, check_depth
-from ragworth.tables import MAX_RANK
 
 
 class WrongLineError(Exception):

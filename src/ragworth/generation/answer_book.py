@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ragworth.calls.programs import NoValue
-from ragworth.tables import ANSWERED_STATUSES, Answers, Contexts
+from ragworth.data import ANSWERED_STATUSES, Answers, Contexts
 
 
 class Answer(NamedTuple):

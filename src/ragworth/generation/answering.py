@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts
+from ragworth.data.coercion import Data
+from ragworth.data.collection import Collection
 from ragworth.generation.writer import (
     NO_CONTEXT_SYSTEM,
     ORACLE_SYSTEM,
@@ -23,8 +25,6 @@ from ragworth.generation.writer import (
     ShownPassage,
 )
 from ragworth.llm.contract import Model
-from ragworth.tables import Contexts
-from ragworth.tables.coercion import Data
 from ragworth.tasks.contract import run_task
 from ragworth.tasks.models import resolve_model
 from ragworth.tasks.options import options_by_name

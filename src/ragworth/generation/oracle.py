@@ -8,9 +8,9 @@ from functools import cached_property
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError, give_input
+from ragworth.core.errors import InputError, give_input
+from ragworth.data import OK, Ratings
 from ragworth.metrics.required_passages import REQUIRED, required
-from ragworth.tables import OK, Ratings
 from ragworth.tasks.text_lookup import TextLookup
 
 UNJUDGED = "unjudged"

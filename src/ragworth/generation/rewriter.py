@@ -14,11 +14,11 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.conversations import Turn, cut_messages, recent_messages, spoken_messages
-from ragworth.errors import InputError, PromptError, format_count, format_list
+from ragworth.core.errors import InputError, PromptError, format_count, format_list
+from ragworth.data import OK, TRUNCATED
+from ragworth.data.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.llm.contract import LENGTH, REWRITE, Card, Generate, Generated, Output, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tables import OK, TRUNCATED
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import describe_source, frame_from_rows, missing_notes, require_abilities
 from ragworth.tasks.options import option, validate_options

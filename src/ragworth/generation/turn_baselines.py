@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ragworth.conversations import Turn
+from ragworth.data.conversations import Turn
 
 
 def last_turn(turn: Turn) -> str:

@@ -13,20 +13,20 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
+from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
 from ragworth.formats import answers
 from ragworth.formats.files import PathOrStr
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
-from ragworth.tables import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
 from ragworth.tasks.answerability import DECLINING
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import describe_source, frame_from_rows, require_abilities
 from ragworth.tasks.options import option, validate_options
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 from ragworth.text_match.citations import parse_citations
-from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 NO_CONTEXT_SYSTEM = "(none)"
 """The system without context: what the model knows by itself."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
+from ragworth.data import OK, Outcomes
+from ragworth.data.coercion import Data
 from ragworth.stats.agreement import Kappa, cohen_kappa
-from ragworth.tables import OK, Outcomes
-from ragworth.tables.coercion import Data
 
 HUMAN_SOURCE = "human"
 """The aspect of grades by people, where a table says no more of them."""

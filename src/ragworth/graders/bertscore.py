@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import InputError, give_input
+from ragworth.core.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from ragworth.calls.programs import NoValue, Program
+from ragworth.data import EMPTY_ANSWER
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.tables import EMPTY_ANSWER
 from ragworth.tasks.findings import AspectValues, reject_cut_passage
 from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
 from ragworth.tasks.options import option, prompt_option

@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program
-from ragworth.errors import MissingInputError, ModelError, give_input
+from ragworth.core.errors import MissingInputError, ModelError, give_input
 from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template

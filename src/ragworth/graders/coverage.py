@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.errors import InputError, format_count, give_input
+from ragworth.core.errors import InputError, format_count, give_input
+from ragworth.data import OK
+from ragworth.data.token_counter import TokenCounter
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader
-from ragworth.tables import OK
 from ragworth.tasks.answerability import (
     DECLINING,
     RATED_ANSWERABILITY_NOTE,
@@ -37,7 +38,6 @@ from ragworth.tasks.options import option, prompt_option
 from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
-from ragworth.token_counter import TokenCounter
 
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
+from ragworth.data import UNDECIDED
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
-from ragworth.tables import UNDECIDED
 from ragworth.tasks.findings import AspectValues
 from ragworth.text_match.short_answers import grade_short_answer
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ragworth.errors import InputError
-from ragworth.registry import Registry
+from ragworth.core.errors import InputError
+from ragworth.core.registry import Registry
 from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BERTScoreSimilarity
 

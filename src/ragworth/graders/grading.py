@@ -17,17 +17,17 @@ import polars as pl
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program
 from ragworth.calls.store import Store
-from ragworth.collection import Collection
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.core.registry import Registry
+from ragworth.data import OK, TRUNCATED, Answers, Contexts, Outcomes
+from ragworth.data.coercion import Data, to_frame
+from ragworth.data.collection import Collection
 from ragworth.formats.answers import parse_shown
 from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.generation.writer import AnsweringResult, shown_contexts
 from ragworth.graders.contract import Grader
 from ragworth.llm.contract import Card, Model
 from ragworth.prompts.template import Template
-from ragworth.registry import Registry
-from ragworth.tables import OK, TRUNCATED, Answers, Contexts, Outcomes
-from ragworth.tables.coercion import Data, to_frame
 from ragworth.tasks.contract import Task, run_task
 from ragworth.tasks.findings import (
     UNFIT_MODEL,

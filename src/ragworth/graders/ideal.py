@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.graders.contract import Grader

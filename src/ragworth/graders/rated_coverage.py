@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import OK
+from ragworth.data.token_counter import TokenCounter, count_words
 from ragworth.formats import read_ratings
 from ragworth.formats.judges import read_coverage
 from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
-from ragworth.tables import OK
 from ragworth.text_match.citations import without_citations
-from ragworth.token_counter import TokenCounter, count_words
 
 WEIGHT = 0.5
 """Exponent of density, as for contexts."""

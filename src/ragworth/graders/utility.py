@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.conversations import cluster_labels, conversation_ids
-from ragworth.errors import InputError, format_count, give_input
+from ragworth.core.errors import InputError, format_count, give_input
+from ragworth.data.conversations import cluster_labels, conversation_ids
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM
 from ragworth.graders import encoders

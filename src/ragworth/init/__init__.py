@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth import config
-from ragworth.config import WORKSPACE_FILE, ModelSpec
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.evaluation.consent import ServerConsent, remote_host
 from ragworth.formats.fields import quote_argument
 from ragworth.formats.files import create_file
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template
-from ragworth.inputs.sources import inspect_folder
-from ragworth.inputs.workspace_plan import WorkspacePlan
+from ragworth.workspace import config
+from ragworth.workspace.config import WORKSPACE_FILE, ModelSpec
+from ragworth.workspace.sources import inspect_folder
+from ragworth.workspace.workspace_plan import WorkspacePlan
 
 
 class InitResult(NamedTuple):

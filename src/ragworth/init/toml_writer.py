@@ -9,9 +9,9 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 from ragworth.annotators import ANNOTATORS
+from ragworth.core.registry import Registry
 from ragworth.graders.grading import GRADERS
-from ragworth.inputs.workspace_plan import TomlValue
-from ragworth.registry import Registry
+from ragworth.workspace.workspace_plan import TomlValue
 
 TomlTables: TypeAlias = Mapping[str, Mapping[str, TomlValue]]
 """What is set, by table; the one called "" is the head of the file."""

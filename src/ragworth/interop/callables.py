@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ragworth.errors import InputError, quote_short, with_article
+from ragworth.core.errors import InputError, quote_short, with_article
 from ragworth.interop.retrievers import Retriever
 
 DEPTH_PARAMETERS = ("k", "top_k")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.interop.callables import describe_callable
 from ragworth.interop.hits import WrongShapeError
 from ragworth.interop.retrievers import Retriever

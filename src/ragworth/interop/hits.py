@@ -21,9 +21,9 @@ from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from ragworth.collection import text_id
-from ragworth.errors import TableError, format_count, quote_short, with_article
-from ragworth.tables.coercion import ID_ALIASES, to_frame
+from ragworth.core.errors import TableError, format_count, quote_short, with_article
+from ragworth.data.coercion import ID_ALIASES, to_frame
+from ragworth.data.collection import text_id
 
 ID_FIELDS = (*ID_ALIASES["passage"], "id", "_id")
 TEXT_FIELDS = ("text", "content", "page_content", "contents")

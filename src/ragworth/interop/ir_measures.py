@@ -20,13 +20,13 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import MetricError, MissingExtraError, format_count, format_list
+from ragworth.core.errors import MetricError, MissingExtraError, format_count, format_list
+from ragworth.data import OK, Contexts, Judgments, Ratings, Scores, coercion
 from ragworth.metrics import METRICS
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import Declaration, Metric
 from ragworth.metrics.engine import cut_contexts, drop_unjudged, score_tables
 from ragworth.metrics.token_counts import Tokens
-from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores, coercion
 
 try:
     import ir_measures

@@ -11,11 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError, MissingExtraError, format_names
+from ragworth.core.errors import InputError, MissingExtraError, format_names
+from ragworth.data import coercion
 from ragworth.interop.callables import describe_callable
 from ragworth.interop.hits import WrongShapeError
 from ragworth.interop.retrievers import Retriever, RetrieverQuery
-from ragworth.tables import coercion
 
 
 def adopt(retriever: Any, identity: str = "") -> Retriever:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ragworth.collection import text_id
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data.collection import text_id
 from ragworth.interop.hits import (
     EXPECTED_FORM,
     RankedHits,

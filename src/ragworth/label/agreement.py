@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.label.labels import Label, Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import SpansField

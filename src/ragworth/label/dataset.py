@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import OK
 from ragworth.formats.judges import NO_SCORE
 from ragworth.label.labels import ADJUDICATED, Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
-from ragworth.tables import OK
 from ragworth.two_judges.strata import CORRECTION_STRATA, SAMPLE_STRATA
 
 NO_MAJORITY = "no-majority"

@@ -8,12 +8,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.core.nested_text import validate_value
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.label.tasks.contract import LabelItem, LabelTask
-from ragworth.nested_text import validate_value
 
 EXPECTED = '{"id": "i1", "parts": {"question": "…", "passage": "…"}, "meta": {"query": "q1", "passage": "p7"}}'
 MAX_TEXT_LENGTH = 1_000_000

@@ -16,15 +16,15 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.errors import BadLine, quote_short
+from ragworth.core.errors import BadLine, quote_short
+from ragworth.core.nested_text import parse_json, validate_value
+from ragworth.core.parquet import read_parquet
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import Value
-from ragworth.nested_text import parse_json, validate_value
-from ragworth.parquet import read_parquet
 
 
 @dataclass(frozen=True)

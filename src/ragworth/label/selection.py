@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.two_judges.strata import BOTH, DISPUTED, RANDOM
 

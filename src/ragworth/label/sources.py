@@ -15,16 +15,16 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.collection import Collection
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
+from ragworth.data import ANSWERED_STATUSES, Answers, Contexts, Judgments, Outcomes, Ratings
+from ragworth.data.collection import Collection
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.stages.task_stage import stage_table
-from ragworth.inputs.problems import Problems
-from ragworth.inputs.sources import open_source
 from ragworth.results import MANIFEST, Results
-from ragworth.tables import ANSWERED_STATUSES, Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.tasks.text_lookup import Subquestion, TextLookup
+from ragworth.workspace.problems import Problems
+from ragworth.workspace.sources import open_source
 
 DEFAULT_K = 5
 

@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
+from ragworth.core.registry import Registry
 from ragworth.llm.adapter_folder import adapter_model_spec, is_adapter_folder
 from ragworth.llm.contract import Model
-from ragworth.registry import Registry
 
 MODELS: Registry[Callable[..., Model]] = Registry(
     "kind of model",

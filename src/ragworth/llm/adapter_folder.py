@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import ModelError
-from ragworth.nested_text import parse_json
+from ragworth.core.errors import ModelError
+from ragworth.core.nested_text import parse_json
 
 CONFIG, WEIGHTS, ABOUT = "adapter_config.json", "adapter_model.safetensors", "training.json"
 EMBEDDED_BASE = "embedded:base"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 
 class PromptMessage(NamedTuple):

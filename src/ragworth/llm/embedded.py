@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.errors import ModelError, WeightsMissingError
+from ragworth.core.errors import ModelError, WeightsMissingError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import REWRITE, Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights

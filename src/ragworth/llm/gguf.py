@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.local import gguf_header

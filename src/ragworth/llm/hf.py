@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
+from ragworth.core.nested_text import parse_json
 from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
@@ -27,7 +28,6 @@ from ragworth.llm.local.torch_device import (
     silence_libraries,
 )
 from ragworth.llm.truncation import parse_on_long
-from ragworth.nested_text import parse_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

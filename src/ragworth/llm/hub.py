@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
 """Files to read of a model."""

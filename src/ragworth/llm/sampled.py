@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ragworth.errors import ModelError, format_count
+from ragworth.core.errors import ModelError, format_count
 from ragworth.llm.contract import (
     LENGTH,
     WITHHELD,

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.llm.contract import (
     ABILITIES,
     Card,
@@ -31,7 +32,6 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
-from ragworth.nested_text import parse_json
 
 ScriptedReply = str | Mapping[str, float] | float | Trace | Failure
 """A script's reply: a text to generate, probabilities by label, a log-probability per token, a trace (to generate or to

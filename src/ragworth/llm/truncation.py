@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 
 _WORD = re.compile(r"\s*\S{1,16}")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Card, Generate, Prompt
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hf import (

@@ -6,8 +6,8 @@ through entry points in the group ``ragworth.metrics``.
 
 from __future__ import annotations
 
+from ragworth.core.registry import Registry
 from ragworth.metrics.declaration import Declaration
-from ragworth.registry import Registry
 
 METRICS: Registry[Declaration] = Registry(
     "metric",

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
+from ragworth.core.threads import map_threads
+from ragworth.data import Contexts, ranking
 from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, SmallInts, Truth
 from ragworth.metrics.ground_truth import JudgedValues, RatingMatrices, build_truth, query_numbers
 from ragworth.metrics.lookup import PassageLookup
-from ragworth.tables import Contexts, ranking
-from ragworth.threads import map_threads
 
 MAX_CELLS = 1 << 20
 """Cells (queries × depth) per block: large enough to amortise calls, small enough for the cache."""

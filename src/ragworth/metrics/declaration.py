@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from ragworth.errors import MetricError, format_list
+from ragworth.core.errors import MetricError, format_list
 from ragworth.metrics.blocks import Block, Bools, Floats
 
 ParameterValue = float | bool | str

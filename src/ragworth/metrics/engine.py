@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, TableError, format_count
+from ragworth.core.errors import InputError, MetricError, TableError, format_count
+from ragworth.data import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import UNIVERSES, Metric
 from ragworth.metrics.ground_truth import ASPECT_SCALES, query_numbers
@@ -26,7 +27,6 @@ from ragworth.metrics.scoring_notes import (
     unlabelled_notes,
 )
 from ragworth.metrics.token_counts import Tokens
-from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
 
 
 def score_tables(

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ragworth.errors import MetricError
+from ragworth.core.errors import MetricError
 from ragworth.metrics.blocks import Bools, Floats
 from ragworth.metrics.declaration import Parameter, ParameterInput, ParameterValue, format_number
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError
+from ragworth.core.errors import TableError
+from ragworth.data import OK, Judgments, Ratings
+from ragworth.data.ranking import run_starts
 from ragworth.metrics.blocks import AspectJudgments, Bools, Floats, Ints, SmallInts, Truth
 from ragworth.metrics.lookup import PassageLookup
-from ragworth.tables import OK, Judgments, Ratings
-from ragworth.tables.ranking import run_starts
 
 SMALL = 1000
 """Fewer ids are looked up faster in a dict than by a join."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
 
 MAX_PASSAGES = 50_000
 """Number of passages, over all systems and from the first ranks on, whose ids are compared."""

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.data import ranking
 from ragworth.metrics.blocks import Ints
-from ragworth.tables import ranking
 
 MAX_TABLE_BITS = 25
 """Size of the bit table at most, as a power of two, in bytes."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from ragworth.errors import InputError, MetricError
+from ragworth.core.errors import InputError, MetricError
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric, ParameterInput
 

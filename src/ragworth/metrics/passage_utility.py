@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import TableError
+from ragworth.core.errors import TableError
+from ragworth.data import OK, Judgments
+from ragworth.data.coercion import Data
 from ragworth.metrics.reader_judgments import READER_JUDGED, reader_judged
-from ragworth.tables import OK, Judgments
-from ragworth.tables.coercion import Data
 
 WEAK, HARD = 0.2, 0.8
 """Distracting effect below which an irrelevant passage is a weak distractor, and above which it is a hard one."""

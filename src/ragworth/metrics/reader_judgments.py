@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list
-from ragworth.tables import OK, Judgments, Outcomes
+from ragworth.core.errors import format_count, format_list
+from ragworth.data import OK, Judgments, Outcomes
 
 UNLABELLED_SOURCES = r" · |^containment "
 """Sources of relevance by a model and its prompt, or by a match with accepted answers."""

@@ -9,12 +9,12 @@ from typing import Literal, get_args
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, TableError, format_count, quote_short
+from ragworth.core.errors import InputError, TableError, format_count, quote_short
+from ragworth.data import OK, Ratings
+from ragworth.data.coercion import Data
 from ragworth.metrics.blocks import Floats
 from ragworth.metrics.coverage import required_subset
 from ragworth.metrics.ground_truth import rating_matrices
-from ragworth.tables import OK, Ratings
-from ragworth.tables.coercion import Data
 
 REQUIRED, PARTIAL, FULL, USELESS = "required", "partially-redundant", "fully-redundant", "answers-nothing"
 RedundancyRule = Literal["answered", "crux"]

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.data import OK, Judgments, Ratings
 from ragworth.metrics.block_builder import BlockBuilder, KnownTruth, ShownContexts
 from ragworth.metrics.blocks import Block, Floats
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.ground_truth import ASPECT_SCALES, aspect_values, judged_values, rating_matrices
 from ragworth.metrics.token_counts import Tokens
-from ragworth.tables import OK, Judgments, Ratings
 
 LEFT_OUT = "left-out"
 """Status of a judged query that a system has no context for, if such queries are left out."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from ragworth.errors import TableError, format_count, format_list, quote_short
+from ragworth.core.errors import TableError, format_count, format_list, quote_short
 from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.id_spelling import MAX_PASSAGES, passage_hint, spelling_hint
 from ragworth.metrics.scoring_job import ScoringJob, UnlabelledCount

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ragworth.errors import TableError
-from ragworth.tables import coercion
-from ragworth.tables.coercion import Data
-from ragworth.tables.duplicates import duplicate_rows
+from ragworth.core.errors import TableError
+from ragworth.data import coercion
+from ragworth.data.coercion import Data
+from ragworth.data.duplicates import duplicate_rows
 
 
 @dataclass(frozen=True, eq=False)

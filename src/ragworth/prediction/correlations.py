@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.comparison import direction
-from ragworth.errors import format_list
+from ragworth.core.errors import format_list
 from ragworth.report.study.page import StudiedCase, StudyPage, columns
 from ragworth.report.study.table_charts import mirrored_heat
 from ragworth.report.wording import MEASURE_NAMES, count_queries, few_queries_hint, with_interval

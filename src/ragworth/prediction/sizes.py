@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from ragworth.conversations import cluster_labels
+from ragworth.data.conversations import cluster_labels
 from ragworth.prediction.correlations import Prediction
 from ragworth.score_rows import Floats, ScoreRows
 from ragworth.stats.correlation import Measure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Resampling
 from ragworth.stats.systems import FEWEST, separated_pairs

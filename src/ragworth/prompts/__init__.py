@@ -42,7 +42,7 @@ import json
 import re
 from pathlib import Path
 
-from ragworth.errors import PromptError
+from ragworth.core.errors import PromptError
 from ragworth.prompts.template import Template, parse_template
 
 PROMPT_FOLDER = Path(__file__).parent

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragworth.errors import PromptError, quote_short
+from ragworth.core.errors import PromptError, quote_short
 from ragworth.llm.contract import Output, cut_at_stop
 
 REPLY_SECTION = "reply"

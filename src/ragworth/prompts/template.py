@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from unicodedata import normalize
 from zlib import crc32
 
-from ragworth.conversations import AskedQuestion, conversation_text, spoken_messages
-from ragworth.errors import PromptError, format_list, quote_short
+from ragworth.core.errors import PromptError, format_list, quote_short
+from ragworth.data.conversations import AskedQuestion, conversation_text, spoken_messages
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 

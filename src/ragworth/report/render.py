@@ -16,9 +16,9 @@ from unicodedata import combining, east_asian_width
 
 import polars as pl
 
-from ragworth.errors import FormatError, format_cell
+from ragworth.core.errors import FormatError, format_cell
+from ragworth.core.output import open_output
 from ragworth.formats.spreadsheet import write_csv
-from ragworth.storage.output import open_output
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
 ENDINGS: dict[str, Look] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.resampling import ConfidenceInterval
 

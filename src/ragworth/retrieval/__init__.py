@@ -16,7 +16,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ragworth.registry import Registry
+from ragworth.core.registry import Registry
 from ragworth.retrieval.contract import Step as Step
 from ragworth.retrieval.contract import StepContext as StepContext
 

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ragworth.nested_text import parse_json
-from ragworth.storage.private import make_private, private_folder
+from ragworth.core.nested_text import parse_json
+from ragworth.core.private import make_private, private_folder
 
 T = TypeVar("T")
 

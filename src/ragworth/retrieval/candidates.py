@@ -13,14 +13,14 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.collection import Collection
-from ragworth.errors import InputError, RagworthError, format_list
+from ragworth.core.errors import InputError, RagworthError, format_list
+from ragworth.data import Contexts
+from ragworth.data.collection import Collection
 from ragworth.results import Results
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists
 from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.steps.random_sample import sample_passages
-from ragworth.tables import Contexts
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
 

@@ -18,12 +18,12 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import Judgments
+from ragworth.data.coercion import Data
 from ragworth.retrieval import documents as given
 from ragworth.retrieval.document_files import is_table, read_documents
 from ragworth.retrieval.units import TextUnit, build_cutter, load_tokenizer
-from ragworth.tables import Judgments
-from ragworth.tables.coercion import Data
 
 ChunkUnit = Literal["words", "tokens", "sentences"]
 DEFAULT_SIZES = {"words": 200, "tokens": 256, "sentences": 5}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import unscored_contexts
-from ragworth.tables import Contexts
 
 ContextLists = dict[str, dict[str, list[str]]]
 """By system and query, the passages in the order shown."""

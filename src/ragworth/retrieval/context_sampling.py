@@ -8,7 +8,7 @@ from itertools import cycle
 from math import comb
 from random import Random
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
 from ragworth.retrieval.candidates import Candidates, DrawnContexts, Unusable
 
 FEW_DRAWN = "retrieve more passages, give more labels, or draw without balancing (--sampling plain)"

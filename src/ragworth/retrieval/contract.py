@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, 
 
 import polars as pl
 
-from ragworth.collection import Collection
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments
+from ragworth.data.collection import Collection
 from ragworth.metrics.declaration import format_number
-from ragworth.tables import OK, Contexts, Judgments
 from ragworth.tasks.options import validate_options
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list, quote_short
-from ragworth.tables import OK, Contexts, Judgments
+from ragworth.core.errors import format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments
 
 WORD = re.compile(r"\w+")
 NUMBER = re.compile(r"\d+")

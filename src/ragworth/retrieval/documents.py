@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import BadLine, FormatError, TableError, format_names, quote_short
+from ragworth.core.errors import BadLine, FormatError, TableError, format_names, quote_short
+from ragworth.data import coercion
+from ragworth.data.coercion import Data
 from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
-from ragworth.tables import coercion
-from ragworth.tables.coercion import Data
 
 ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path")
 TEXT_COLUMNS = ("text", "content", "contents", "page_content", "body")

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
-from ragworth.errors import InputError, TableError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, TableError, format_count, format_list, quote_short
+from ragworth.data import Contexts
+from ragworth.data.notes import Note
 from ragworth.retrieval.contract import Step, StepContext, problems_error
 from ragworth.retrieval.pipeline import Pipeline, StepLike
 from ragworth.retrieval.steps.fused import Fused
 from ragworth.retrieval.steps.reorder import Top
 from ragworth.retrieval.steps.within import Within, restrict_to_chunking
-from ragworth.tables import Contexts
-from ragworth.tables.notes import Note
 
 System: TypeAlias = StepLike | Contexts | Any
 """What can be compared: a pipeline in any form, existing contexts, or a third-party retriever."""

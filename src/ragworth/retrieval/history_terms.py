@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ragworth.conversations import Turn
+from ragworth.data.conversations import Turn
 from ragworth.retrieval.tokenize import WordTokenizer
 
 HISTORY_TERMS = 5

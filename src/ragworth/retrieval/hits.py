@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.tables import Contexts, constant_column
+from ragworth.data import Contexts, constant_column
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ import warnings
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from ragworth.errors import InputError, format_list, quote_short
+from ragworth.core.errors import InputError, format_list, quote_short
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import MAX_STEPS, Pipeline
 from ragworth.tasks.options import options_of

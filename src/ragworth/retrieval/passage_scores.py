@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Step, StepContext
 from ragworth.retrieval.execution import retrieve
 from ragworth.retrieval.pipeline import Pipeline
@@ -18,7 +19,6 @@ from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.dense import Dense
 from ragworth.retrieval.steps.reorder import Top
 from ragworth.retrieval.steps.sparse import Sparse
-from ragworth.tables import Contexts
 
 Pair = tuple[str, str]
 """A query and a passage."""

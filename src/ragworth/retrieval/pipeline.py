@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.steps.reorder import Top
 

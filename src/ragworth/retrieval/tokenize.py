@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.errors import MissingExtraError
+from ragworth.core.errors import MissingExtraError
 
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 SIGN = rf"{UNSPACED}\p{{M}}*"

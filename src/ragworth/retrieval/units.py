@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.core.errors import InputError, MissingExtraError
 from ragworth.retrieval.tokenize import SIGN, UNSPACED
 from ragworth.text_match.sentences import sentence_starts, skip_blanks
 
@@ -24,7 +24,7 @@ WORD = rf"{SIGN}|[^{BLANK}{UNSPACED}]+"
 """A run of characters without a blank; in scripts written without blanks, a single character."""
 
 TOKEN = rf"\w+|[^\w{BLANK}]"
-"""What `ragworth.collection.WORD_PATTERN` counts, without those blanks."""
+"""What `ragworth.data.collection.WORD_PATTERN` counts, without those blanks."""
 
 
 class TextUnit(NamedTuple):

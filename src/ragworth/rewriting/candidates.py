@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.collection import Collection, plain_text
-from ragworth.conversations import Message, Turn
-from ragworth.errors import InputError, MissingInputError, format_count, format_list, give_input, quote_short
+from ragworth.core.errors import InputError, MissingInputError, format_count, format_list, give_input, quote_short
+from ragworth.data import OK
+from ragworth.data.collection import Collection, plain_text
+from ragworth.data.conversations import Message, Turn
 from ragworth.generation.turn_baselines import BASELINES
 from ragworth.retrieval.history_terms import add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
-from ragworth.tables import OK
 
 TERMS = "history-terms"
 RULES = (*BASELINES, TERMS)

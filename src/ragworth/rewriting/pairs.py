@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import OK
 from ragworth.rewriting.tables import PAIRS, REWRITES
-from ragworth.tables import OK
 
 TIE = 1e-12
 """Utilities that differ by less are equal."""

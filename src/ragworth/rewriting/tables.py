@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from ragworth.errors import InputError, format_list, quote_short
-from ragworth.nested_text import describe_problem
+from ragworth.core.errors import InputError, format_list, quote_short
+from ragworth.core.nested_text import describe_problem
+from ragworth.data import OK
 from ragworth.prompt_table import read_rows
-from ragworth.tables import OK
 
 CANDIDATES: Mapping[str, Any] = {
     "query": pl.String,

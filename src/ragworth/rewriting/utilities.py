@@ -12,10 +12,10 @@ from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.annotators.confidence import ConfidenceAnnotator
 from ragworth.annotators.contract import AnnotationItem, AnnotationResult, AnnotationUnit, Annotator
 from ragworth.calls.programs import Program
-from ragworth.collection import Collection
-from ragworth.errors import MissingInputError, give_input
+from ragworth.core.errors import MissingInputError, give_input
+from ragworth.data import OK, Contexts
+from ragworth.data.collection import Collection
 from ragworth.llm.contract import Card
-from ragworth.tables import OK, Contexts
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.text_lookup import NO_RELEVANT, TextLookup
 

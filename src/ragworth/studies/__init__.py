@@ -13,7 +13,7 @@ A study is one file and one line in :data:`STUDIES`; other packages add theirs t
 
 from __future__ import annotations
 
-from ragworth.registry import Registry
+from ragworth.core.registry import Registry
 from ragworth.studies.contract import Study
 
 STUDIES: Registry[type[Study]] = Registry(

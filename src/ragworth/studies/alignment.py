@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
 from ragworth.prediction.system_order import order_notes

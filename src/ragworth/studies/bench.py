@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from ragworth.config import AnswerConfig, TaskConfig, Workspace
+from ragworth.data import Contexts
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
@@ -21,7 +21,7 @@ from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, 
 from ragworth.retrieval.passage_scores import with_scores
 from ragworth.score_rows import with_partial_grades
 from ragworth.studies.contract import Case, Study
-from ragworth.tables import Contexts
+from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace
 
 FOLDER = "studies"
 """Of what the stages of studies made, in the cache; and of what studies say, in the results."""

@@ -10,18 +10,19 @@ from typing import Any
 
 import polars as pl
 
-from ragworth import __version__, config
-from ragworth.errors import FormatError, InputError
+from ragworth import __version__
+from ragworth.core.containment import refuse_links
+from ragworth.core.errors import FormatError, InputError
+from ragworth.core.file_record import RECORD_NAME as RECORD
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.inputs.places import is_results, is_workspace
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study
 from ragworth.results import MANIFEST, Results, delete_results
 from ragworth.scoring import metric_file_digests
-from ragworth.storage.containment import refuse_links
-from ragworth.storage.file_record import RECORD_NAME as RECORD
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
+from ragworth.workspace import config
+from ragworth.workspace.places import is_results, is_workspace
 
 CASES = "cases"
 """Folder of the tables that a study made, below its own."""

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.config import Workspace
 from ragworth.report.wording import best_words
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import correct_by_holm
 from ragworth.studies.contract import Case
+from ragworth.workspace.config import Workspace
 
 K = TypeVar("K", str, tuple[str, str])
 

@@ -14,7 +14,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import Contexts, Outcomes, Scores
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
@@ -50,7 +51,6 @@ from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
-from ragworth.tables import Contexts, Outcomes, Scores
 from ragworth.tasks.options import option, parse_numbers
 
 LINES, BANDS = 8, 4

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from ragworth.conversations import cluster_labels, cluster_notes
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data.conversations import cluster_labels, cluster_notes
 from ragworth.metrics.reader_judgments import abstention_notes
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
@@ -26,9 +26,9 @@ from ragworth.stats.estimate import Resampling
 from ragworth.tasks.options import option, options_of, validate_options
 
 if TYPE_CHECKING:
-    from ragworth.config import Workspace
     from ragworth.report.study import Findings
     from ragworth.studies.bench import Bench
+    from ragworth.workspace.config import Workspace
 
 MEASURES = ("spearman", "kendall", "kendall-c", "pearson")
 """Correlations that studies may take; ``kendall`` is τ-b, ``kendall-c`` τ-c."""

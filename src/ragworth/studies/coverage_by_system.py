@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison import value_bounds
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
+from ragworth.data.grids import matrix
 from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import REQUIRED
@@ -23,7 +24,6 @@ from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.contract import Case
 from ragworth.studies.contrast import Floats
-from ragworth.tables.grids import matrix
 
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}

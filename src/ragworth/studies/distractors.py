@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
 from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
 from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
 from ragworth.report.study.page import Row, StudyPage, TableText

@@ -15,7 +15,7 @@ from typing import ClassVar, cast
 import polars as pl
 
 from ragworth.comparison import higher_is_better
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.candidates import Unusable

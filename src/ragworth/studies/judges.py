@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.collection import Collection
-from ragworth.config import ModelSpec, TaskConfig, Workspace
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import Contexts, Scores
+from ragworth.data.collection import Collection
 from ragworth.formats import judges as judge_files
 from ragworth.formats.judges import UNNAMED, JudgedItems
 from ragworth.report.study import Findings
@@ -32,8 +32,8 @@ from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.tables import Contexts, Scores
 from ragworth.tasks.options import option, parse_names
+from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 Row = dict[str, Any]
 

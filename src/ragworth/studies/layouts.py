@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.config import ModelSpec, Workspace
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
+from ragworth.data import Contexts
 from ragworth.report.study.charts import heat_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
@@ -29,8 +29,8 @@ from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Contrasts, Floats
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option, parse_names
+from ragworth.workspace.config import ModelSpec, Workspace
 
 RANDOM, BEST = "(at random)", "(best possible)"
 """In the place of a chooser: a random layout, and one that led to a correct answer if any did."""

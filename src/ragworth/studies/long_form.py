@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.config import AnswerConfig, TaskConfig, Workspace
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import OK, Answers, Contexts, Ratings, Scores
+from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
 from ragworth.evaluation.session import PlanComplete
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings
@@ -31,10 +32,9 @@ from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
-from ragworth.tables import OK, Answers, Contexts, Ratings, Scores
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
 from ragworth.tasks.options import option, parse_names, parse_numbers
-from ragworth.token_counter import WORD_COUNTER, TokenCounter
+from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace
 
 BOUND = "(required)"
 """The system that shows the required subset."""

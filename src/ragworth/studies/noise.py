@@ -16,8 +16,9 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better
-from ragworth.config import Workspace
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import ANSWERED_STATUSES
+from ragworth.data.grids import matrix
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
@@ -31,11 +32,10 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats
-from ragworth.tables import ANSWERED_STATUSES
-from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
+from ragworth.workspace.config import Workspace
 
 RANDOM, RETRIEVED = "with random", "with retrieved"
 ARMS = [RANDOM, RETRIEVED]

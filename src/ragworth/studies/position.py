@@ -15,8 +15,7 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import value_bounds
-from ragworth.config import Workspace
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
@@ -29,6 +28,7 @@ from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
 from ragworth.tasks.options import option, parse_numbers
+from ragworth.workspace.config import Workspace
 
 DRAWN = 7
 """Metrics drawn beside the answers; more would hide each other."""

@@ -16,8 +16,9 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.config import TaskConfig, Workspace
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Outcomes
+from ragworth.data.grids import matrix
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
@@ -34,9 +35,8 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.tables import OK, Outcomes
-from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option, parse_numbers
+from ragworth.workspace.config import TaskConfig, Workspace
 
 UTILITY, SIMILARITY, ALL = "utility", "similarity P", "all contexts"
 SYSTEM, REVERSED, ORACLE, ADVERSARY = "system", "reversed", "oracle", "adversary"

@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ragworth import config
 from ragworth.annotators import ANNOTATORS
-from ragworth.config import OutputPaths, Workspace
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.lock import workspace_lock
@@ -19,7 +17,6 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, StagePlan
 from ragworth.graders.grading import GRADERS
-from ragworth.inputs.places import is_results, is_workspace, missing_place_error
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import reads_file, split_metrics
@@ -27,6 +24,9 @@ from ragworth.studies import STUDIES, cases
 from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.options import options_by_name as settings_given
+from ragworth.workspace import config
+from ragworth.workspace.config import OutputPaths, Workspace
+from ragworth.workspace.places import is_results, is_workspace, missing_place_error
 
 
 @dataclass(frozen=True)

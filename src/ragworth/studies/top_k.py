@@ -16,7 +16,8 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import Scores
 from ragworth.fitting.alpha_sweep import AlphaSweep
 from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
@@ -37,7 +38,6 @@ from ragworth.stats.paired import correct_alike, correct_by_holm, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
-from ragworth.tables import Scores
 from ragworth.tasks.options import option, parse_numbers
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")

@@ -14,8 +14,9 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
-from ragworth.config import Workspace
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import OK
+from ragworth.data.grids import matrix
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import count_queries, p_words, percent_interval
@@ -37,9 +38,8 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE
-from ragworth.tables import OK
-from ragworth.tables.grids import matrix
 from ragworth.tasks.options import option
+from ragworth.workspace.config import Workspace
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"
 NOUNS = {DISTRACTOR: "a distractor", RANDOM: "a random passage"}

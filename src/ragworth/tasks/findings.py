@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import ModelError, format_count
+from ragworth.core.errors import ModelError, format_count
+from ragworth.data import OK
 from ragworth.llm.contract import Card, Usage
 from ragworth.prompts.template import Template
-from ragworth.tables import OK
 
 CUT = "cut"
 """Status of a passage that was shown only in part."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple, cast
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError, PromptError, format_list
+from ragworth.core.errors import InputError, PromptError, format_list
 from ragworth.llm.contract import LENGTH, Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 from ragworth.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
 from ragworth.prompts.template import Template

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
 from ragworth.llm.contract import Model
 
 

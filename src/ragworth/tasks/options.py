@@ -11,7 +11,7 @@ import re
 from dataclasses import Field, field, fields
 from typing import Any, TypeVar
 
-from ragworth.errors import InputError, format_list, quote_short
+from ragworth.core.errors import InputError, format_list, quote_short
 
 T = TypeVar("T")
 

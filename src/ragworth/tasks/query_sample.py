@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 
 
 class HasQuery(Protocol):

@@ -6,7 +6,7 @@ import polars as pl
 
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 
 LOW_LABEL_MASS = 0.05
 """If all labels together are less probable than this, the model isn't choosing among them."""

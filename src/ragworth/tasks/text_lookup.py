@@ -9,9 +9,9 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.collection import Collection
-from ragworth.conversations import asked_question, turns_of
-from ragworth.tables import OK
+from ragworth.data import OK
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import asked_question, turns_of
 
 NO_QUERY = "no-query-text"
 NO_REWRITE = "no-rewrite"

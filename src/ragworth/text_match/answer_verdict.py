@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.text_match.matching import has_parts, match_answer, may_contain, to_matchable
 from ragworth.text_match.negation import is_denied
 from ragworth.text_match.normalise import fold_accents

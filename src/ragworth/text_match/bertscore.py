@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ragworth.errors import InputError, ModelError, quote_short
-from ragworth.tables import OK
+from ragworth.core.errors import InputError, ModelError, quote_short
+from ragworth.data import OK
 from ragworth.text_match.token_encoder import EncodedText, Floats, TokenEncoder, TokenVectors
 
 EMPTY_CANDIDATE, EMPTY_REFERENCE = "empty-candidate", "empty-reference"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
 
-from ragworth.errors import format_list
+from ragworth.core.errors import format_list
 
 ENGLISH = "English"
 COMMON_WORDS = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
+from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
 from ragworth.llm.contract import Model, Prompt
-from ragworth.token_counter import WORD_COUNTER, TokenCounter
 
 
 def counter_for(model: Model) -> TokenCounter:

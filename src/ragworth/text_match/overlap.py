@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Literal
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
 
 TokenScheme = Literal["words", "squad"]
 """Tokens of EM, F1 and containment: SQuAD's, or with words also in scripts without blanks."""

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
 from ragworth.text_match.answer_verdict import judge_answer
 from ragworth.text_match.citations import without_footnotes, without_marks
 from ragworth.text_match.markup import MAX_TEXT, names_markup, unwrapped, without_markup

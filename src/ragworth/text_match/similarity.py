@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.text_match.overlap import COMPARISONS
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import MissingExtraError, ModelError, format_list
+from ragworth.core.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, first_line, local_folder
 from ragworth.llm.local.batches import BatchBudget

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.errors import format_count
-from ragworth.tables import OK
+from ragworth.core.errors import format_count
+from ragworth.data import OK
 
 
 class Corrected(NamedTuple):

@@ -11,15 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bounds
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments, Ratings, Scores
+from ragworth.data.coercion import Data
 from ragworth.metrics.parsing import Metrics
 from ragworth.metrics.token_counts import Tokens
 from ragworth.stats.correlation import pearson
 from ragworth.stats.paired import holm
 from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean
 from ragworth.stats.range_intervals import is_constant
-from ragworth.tables import OK, Contexts, Judgments, Ratings, Scores
-from ragworth.tables.coercion import Data
 from ragworth.two_judges.corrections import correct_cheap
 from ragworth.two_judges.scores import TwoJudgeScores, judged_metrics
 

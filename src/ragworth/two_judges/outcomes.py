@@ -8,8 +8,8 @@ import polars as pl
 
 from ragworth.answer_outcomes import GRADE, HUMAN, outcome_type
 from ragworth.comparison import Comparable, summarise, to_scores
-from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
-from ragworth.tables import OK, Scores
+from ragworth.core.errors import InputError, MetricError, format_count, format_list, quote_short
+from ragworth.data import OK, Scores
 from ragworth.two_judges.corrections import correct_cheap
 from ragworth.two_judges.estimates import EstimationResult, compare_estimates, estimate_means, estimate_warnings
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth.errors import InputError, MetricError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, MetricError, format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments, Scores
 from ragworth.metrics.parsing import Metrics
 from ragworth.scoring import score, split_metrics
-from ragworth.tables import OK, Contexts, Judgments, Scores
 
 PARTLY_JUDGED = "partly-judged"
 """Why a query of the sample is of no use: the expensive judge has not judged all that the cheap one has."""

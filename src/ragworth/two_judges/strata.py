@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.formats.frames import read_table
 from ragworth.formats.outcomes import GRADE_COLUMNS
 

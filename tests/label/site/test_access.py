@@ -346,7 +346,7 @@ def test_djangos_deployment_checks_pass(site: Site, https: bool) -> None:
 
 
 def test_other_machines_need_encryption_or_consent() -> None:
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
     from ragworth.label.site.server import ServerOptions, check_options
 
     check_options(ServerOptions())
@@ -363,7 +363,7 @@ def test_other_machines_need_encryption_or_consent() -> None:
 
 @pytest.mark.parametrize("link", ["labels", "labels/labels.sqlite", "labels/other"])
 def test_a_site_that_leads_out_of_its_workspace_is_refused(tmp_path: Path, link: str) -> None:
-    from ragworth.errors import InputError
+    from ragworth.core.errors import InputError
     from ragworth.label.site.startup import site_folder
 
     (tmp_path / "beyond").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from tests.label.site.conftest import Site, answer, passage_items, send
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.embedded import ADAPTER_FILE, READER_ADAPTER, REWRITER_ADAPTER
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.safetensors_file import read_safetensors

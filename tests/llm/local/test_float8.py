@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ragworth.errors import ModelError  # noqa: E402
+from ragworth.core.errors import ModelError  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
 from ragworth.llm.local import float8  # noqa: E402
 from ragworth.llm.local.runtime import TokenRow  # noqa: E402

@@ -17,7 +17,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.adapter import Adapter
 from ragworth.llm.local.runtime import TokenRow

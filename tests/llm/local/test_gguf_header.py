@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("gguf")
 pytest.importorskip("tokenizers")
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local import gguf_file
 from tests.llm.local import made_gguf
 

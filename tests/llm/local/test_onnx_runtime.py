@@ -18,7 +18,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local import gguf_file, onnx_model
 from ragworth.llm.local.onnx_graph import write_decoder, write_probe
 from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai.api_key import OPENAI_HOST, OPENAI_VARIABLE, OWN_VARIABLE, REDACTED, ApiKey, find_key
 from ragworth.llm.openai.model import OpenAIModel, open_model

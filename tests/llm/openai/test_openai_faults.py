@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ragworth.calls import job
-from ragworth.errors import JobStopped
+from ragworth.core.errors import JobStopped
 from ragworth.llm.contract import Failure, Generate, Generated, Prompt
 from ragworth.llm.openai import http, rate_limit
 from ragworth.llm.openai.model import OpenAIModel, open_model

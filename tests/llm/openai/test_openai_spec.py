@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.openai.model import open_model
 from ragworth.llm.openai.probe import EndpointFacts
 from ragworth.llm.openai.protocol import RequestFormat

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Generate, Generated, Prompt
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 import ragworth
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.results import Results
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 from tests.report.page.samples import manifest, source
 
 

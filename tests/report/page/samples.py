@@ -10,8 +10,8 @@ import polars as pl
 
 import ragworth
 from ragworth import prompts
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.results import Results
-from ragworth.tables import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 
 NAMES = ("Velmora", "Harrow", "Istrel", "Cald", "Tessaly", "Ombrin", "Quennel", "Dorrick", "Saffra", "Lunt", "Ashby")
 THINGS = ("lighthouse", "observatory", "bridge", "mill", "archive", "canal", "theatre", "foundry")

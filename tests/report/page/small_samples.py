@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 import ragworth
+from ragworth.data import Contexts, Judgments, Outcomes, Scores
 from ragworth.results import Results
-from ragworth.tables import Contexts, Judgments, Outcomes, Scores
 
 # r is relevant, h a hard distractor, w a weak one, x was not judged for abstention.
 LABELS = {"r": 1.0, "h": 0.0, "w": 0.0, "x": 0.0}

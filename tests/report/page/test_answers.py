@@ -16,6 +16,7 @@ from ragworth.answer_outcomes import grader_of
 from ragworth.cli.difference_notes import difference_notes
 from ragworth.cli.evaluate import answer_record, answer_table, evaluation_record
 from ragworth.comparison import compare, summarise
+from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes, Scores
 from ragworth.evaluation.run import Evaluation
 from ragworth.report import page
 from ragworth.report.page.answer_sentences import AnswerSentences, OutcomeScale
@@ -26,7 +27,6 @@ from ragworth.report.render import render
 from ragworth.report.renderers.html import render_block
 from ragworth.report.summary_tables import difference_table, summary_table
 from ragworth.results import Results
-from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Scores
 from tests.report.page.small_samples import GRADES, results
 
 Grades = Sequence[float | None]

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from ragworth import prompts
-from ragworth.conversations import Message
+from ragworth.data import Answers, Contexts
+from ragworth.data.conversations import Message
+from ragworth.data.turns import check_turns
 from ragworth.report import page
-from ragworth.tables import Answers, Contexts
-from ragworth.tables.turns import check_turns
 from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser
 

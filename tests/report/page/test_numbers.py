@@ -15,6 +15,7 @@ pytest.importorskip("altair")
 import ragworth
 from ragworth.cli.evaluate import leaderboard
 from ragworth.comparison import RankedSystems, compare
+from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.report import page
 from ragworth.report.document import Heading
 from ragworth.report.page import explorer
@@ -28,7 +29,6 @@ from ragworth.report.page.sections.verdict import leaderboard as leaderboard_tab
 from ragworth.report.renderers.html import render_block
 from ragworth.results import Results
 from ragworth.stats.pooled import pooled_correlations
-from ragworth.tables import OK, Answers, Contexts, Judgments, Outcomes, Ratings
 from tests.report.page import samples
 from tests.report.page.small_samples import GRADES, results, with_values
 from tests.report.unpack import unpack_json

@@ -21,7 +21,8 @@ pytest.importorskip("vl_convert")
 
 import ragworth
 from ragworth.comparison import summarise
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.core.errors import InputError, MissingExtraError
+from ragworth.data import Judgments, Scores
 from ragworth.report import page
 from ragworth.report.charts import drawing, drawing_worker
 from ragworth.report.charts.base import shorten_names
@@ -32,7 +33,6 @@ from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
 from ragworth.report.page.relations import outcome_predictions
 from ragworth.report.page.sections.verdict import unlabelled_note
 from ragworth.report.renderers.html import bundle_vega, source_hash, vega_bundle
-from ragworth.tables import Judgments, Scores
 from tests.report.page import odd_samples, samples
 from tests.report.page.small_samples import with_values
 from tests.report.unpack import unpack_json

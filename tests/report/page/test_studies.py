@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.report import page
 from tests.report.page import odd_samples
 from tests.report.page.odd_samples import BAD

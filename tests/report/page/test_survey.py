@@ -13,16 +13,16 @@ import pytest
 
 pytest.importorskip("altair")
 
-from ragworth.collection import Collection
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.data.collection import Collection
 from ragworth.diagnosis import FINDINGS
-from ragworth.errors import InputError
 from ragworth.report import page
 from ragworth.report.page import explorer
 from ragworth.report.page.building import chosen_queries, most_queries
 from ragworth.report.page.sections.explorer import explorer_note
 from ragworth.report.page.survey import build_survey
 from ragworth.results import Results
-from ragworth.tables import Contexts, Judgments, Outcomes, Ratings, Scores
 from tests.report.unpack import unpack_json
 
 SYSTEMS = ("a", "b")

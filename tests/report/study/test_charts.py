@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth.errors import TableError
+from ragworth.core.errors import TableError
 from ragworth.report.charts.drawing import render_png, render_svg
 from ragworth.report.charts.theme import DARK, LIGHT, MARK
 from ragworth.report.study import charts

@@ -16,10 +16,10 @@ import pytest
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
-from ragworth.errors import InputError, TableError
+from ragworth.core.errors import InputError, TableError
+from ragworth.core.file_record import RECORD_NAME as RECORD
 from ragworth.report.renderers.html import render_page, source_hash
 from ragworth.report.study import StudyTable, study_document, study_text, write_study
-from ragworth.storage.file_record import RECORD_NAME as RECORD
 from tests.report.page.odd_samples import BAD
 from tests.report.page.test_page import island, visible
 from tests.report.study import samples

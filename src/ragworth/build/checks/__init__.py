@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ragworth.registry import Registry
+from ragworth.core.registry import Registry
 
 if TYPE_CHECKING:
     from ragworth.build.checks.contract import Check

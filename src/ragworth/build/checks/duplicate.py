@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.question_set import Question
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.text_match.short_answers import grade_short_answer
 
 Floats = NDArray[np.float32]

@@ -17,11 +17,11 @@ from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.data import OK
 from ragworth.graders.deterministic import GRADER_VALUES
 from ragworth.graders.grading import build_grader, run_grading, to_answer_book
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tables import OK
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities

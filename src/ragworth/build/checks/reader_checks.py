@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence, Reading
 from ragworth.build.question_set import Question
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from ragworth.build.checks.reader import Reader, judge_undecided
 from ragworth.build.question_set import QuestionSet
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import StepContext
-from ragworth.tables import Contexts
 from ragworth.tasks.contract import plan_task, run_task
 
 RETRIEVERS = ("bm25", "dense")

@@ -11,7 +11,7 @@ import polars as pl
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.run import CheckResult
 from ragworth.build.drafts import Drafts
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
 from ragworth.stats.range_intervals import wilson_interval
 
 

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from ragworth.build.checks.contract import Check, CheckFinding, Evidence
 from ragworth.build.question_set import Question
-from ragworth.collection import plain_text
-from ragworth.errors import format_count, quote_short
+from ragworth.core.errors import format_count, quote_short
+from ragworth.data.collection import plain_text
 from ragworth.text_match.languages import identify_language
 from ragworth.text_match.matching import MatchableText, match_answer, to_matchable
 from ragworth.text_match.overlap import split_words

@@ -23,11 +23,11 @@ from ragworth.build.crux.writing import Sampling, TaggedWriter, TaggedWritingRes
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
-from ragworth.collection import Collection
-from ragworth.errors import InputError, JobStopped, format_count
+from ragworth.core.errors import InputError, JobStopped, format_count
+from ragworth.data import Ratings
+from ragworth.data.collection import Collection
 from ragworth.metrics.required_passages import RedundancyRule
 from ragworth.prompts.template import Template
-from ragworth.tables import Ratings
 from ragworth.tasks.contract import plan_task, run_task
 from ragworth.tasks.reliability import share_budget
 

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import OK, Judgments, Ratings
 from ragworth.metrics.required_passages import FULL, PARTIAL, REQUIRED, USELESS, RedundancyRule, required
-from ragworth.tables import OK, Judgments, Ratings
 
 FailedRatings = Literal["leave-out", "zero"]
 FAILED_RATINGS = get_args(FailedRatings)

@@ -12,7 +12,7 @@ import polars as pl
 from ragworth.build.crux.topics import Topic
 from ragworth.build.crux.writing import WritingItem
 from ragworth.build.drafts import KEPT, Draft
-from ragworth.tables import OK
+from ragworth.data import OK
 from ragworth.text_match.sentences import sentence_starts
 
 PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND = "passage", "subquestion", "request"

@@ -17,14 +17,14 @@ from ragworth.build.crux.consistency import answered_subquestions, document_rele
 from ragworth.build.crux.drafting import PASSAGE_KIND, QUESTION_KIND, REQUEST_KIND, document_id
 from ragworth.build.crux.statistics import RatingStatistics, rating_statistics
 from ragworth.build.drafts import Drafts
-from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.core.output import PART_NAME
+from ragworth.data import Ratings
+from ragworth.data.collection import Collection
+from ragworth.data.token_counter import WORDS
 from ragworth.formats.files import create_file
 from ragworth.formats.spreadsheet import write_csv
 from ragworth.retrieval.document_files import corpus_hash
-from ragworth.storage.output import PART_NAME
-from ragworth.tables import Ratings
-from ragworth.token_counter import WORDS
 
 DRAFTS_FILE = "drafts.jsonl"
 COMMAND = "build crux"

@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 
 from ragworth.build.crux.consistency import FailedRatings, filter_consistent
-from ragworth.collection import Collection
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import OK, Ratings
+from ragworth.data.coercion import Data
+from ragworth.data.collection import Collection
 from ragworth.metrics.required_passages import FULL, PARTIAL, REQUIRED, USELESS, RedundancyRule, required
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.range_intervals import Bounds
-from ragworth.tables import OK, Ratings
-from ragworth.tables.coercion import Data
 
 DEFAULT_PLAN = Resampling()
 COUNTS, SHARES = (0.0, np.inf), (0.0, 1.0)

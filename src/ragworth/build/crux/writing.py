@@ -13,9 +13,9 @@ import polars as pl
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
+from ragworth.data import OK
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
-from ragworth.tables import OK
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes, require_abilities
 from ragworth.tasks.labels import REFUSED, TRUNCATED, UNPARSABLE

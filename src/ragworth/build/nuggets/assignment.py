@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.build.nuggets.files import ASSIGNMENTS, AssignedAnswer, Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GradingResult

@@ -15,10 +15,10 @@ from ragworth import prompts
 from ragworth.build.crux.writing import tagged_texts
 from ragworth.build.nuggets.files import Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs, require_response
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import OK
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated
 from ragworth.prompts.template import Template
-from ragworth.tables import OK
 from ragworth.tasks.contract import Task
 from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes
 from ragworth.tasks.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from ragworth.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.files import create_file
 from ragworth.formats.jsonl import read_objects

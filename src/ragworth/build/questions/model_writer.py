@@ -25,7 +25,7 @@ from ragworth.build.questions.contract import (
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue, Program, require_response
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.llm.contract import Card, Generate, Generated
 from ragworth.prompts.template import Template
 from ragworth.tasks.contract import Task, plan_task, run_task

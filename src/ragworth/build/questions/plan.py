@@ -27,9 +27,9 @@ from typing import Any, ClassVar
 
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
-from ragworth.errors import FormatError, InputError, format_list
+from ragworth.core.errors import FormatError, InputError, format_list
+from ragworth.core.nested_text import InvalidValueError, parse_toml, validate_value
 from ragworth.formats.files import open_file
-from ragworth.nested_text import InvalidValueError, parse_toml, validate_value
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100

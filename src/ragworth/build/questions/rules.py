@@ -38,7 +38,7 @@ from ragworth.build.questions.phrasing import (
 )
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 
 KIND = re.compile(r"^.{2,90}? (?:is|was|are|were) (?:an?|the|one of the) ([a-zA-Z' -]{3,80})")
 KIND_END = re.compile(

@@ -10,12 +10,12 @@ from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.containment import ContainmentAnnotator
 from ragworth.annotators.contract import NO_MODEL, AnnotationItem, Annotator
 from ragworth.calls.job import Job
-from ragworth.config import TaskConfig
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Judgments, Ratings
 from ragworth.evaluation.stages.task_stage import run_task_stage, skip_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
-from ragworth.tables import Judgments, Ratings
 from ragworth.tasks.contract import run_task
+from ragworth.workspace.config import TaskConfig
 
 PREFERRED_NOTE = (
     "relevance is judged by whether a passage contains an accepted answer, because the model that reads the passages "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from ragworth.annotators.answer_confidence import AnswerConfidence, written_answers
-from ragworth.config import AnswerConfig, TaskConfig
+from ragworth.data import Answers, Contexts
 from ragworth.evaluation.stages.task_stage import run_task_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, task_settings
 from ragworth.generation import answering
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
-from ragworth.tables import Answers, Contexts
+from ragworth.workspace.config import AnswerConfig, TaskConfig
 
 
 def answerable_contexts(state: EvaluationState, writing: AnswerConfig) -> Contexts:

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.config import TaskConfig
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, run_task_stage, stage_key
 from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
 from ragworth.graders import grading
 from ragworth.graders.grading import GRADERS
 from ragworth.results import SINGLE_ANSWERS
+from ragworth.workspace.config import TaskConfig
 
 
 def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:

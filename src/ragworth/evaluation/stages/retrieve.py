@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import InputError, format_list
+from ragworth.core.errors import InputError, format_list
+from ragworth.data import Contexts
+from ragworth.data.notes import Note
 from ragworth.evaluation.model_pool import StageProgress, may_succeed_later
 from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
 from ragworth.evaluation.state import EvaluationState, StagePlan
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.tables import Contexts
-from ragworth.tables.notes import Note
 
 
 def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from ragworth.data import OK, Judgments, Scores
 from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
@@ -14,7 +15,6 @@ from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.scoring_notes import NOT_IN_RUN
 from ragworth.retrieval.copies import unlabelled_copy_notes
 from ragworth.scoring import metric_file_digests, passage_tokens, score
-from ragworth.tables import OK, Judgments, Scores
 
 
 def run_score(state: EvaluationState) -> None:

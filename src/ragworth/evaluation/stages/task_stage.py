@@ -10,12 +10,12 @@ import polars as pl
 
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
-from ragworth.config import TaskConfig
+from ragworth.data import Contexts, Table
 from ragworth.evaluation.model_pool import StageProgress, may_succeed_later, run_metered
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan
-from ragworth.tables import Contexts, Table
 from ragworth.tasks.contract import FindingT, ItemT, ResultT, Task, plan_task, run_task
+from ragworth.workspace.config import TaskConfig
 
 T = TypeVar("T", bound=Table)
 

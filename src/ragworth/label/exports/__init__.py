@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.core.registry import Registry
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
-from ragworth.registry import Registry
 
 LABEL_EXPORTS: Registry[LabelExport] = Registry(
     "export format of labels",

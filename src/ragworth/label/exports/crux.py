@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport, safe_file_name, write_json_lines
 from ragworth.label.labels import Label

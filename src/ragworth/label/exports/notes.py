@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import OK
 from ragworth.label.dataset import NO_MAJORITY, LabelledData
 from ragworth.label.exports import LABEL_EXPORTS
 from ragworth.label.exports.qrels import agreed_relevance
-from ragworth.tables import OK
 
 NOT_RELEVANT = "most metrics count a passage without a label as not relevant"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
+from ragworth.data import OK
 from ragworth.formats.files import create_file
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport, safe_file_name
-from ragworth.tables import OK
 
 ASPECT = "relevance"
 

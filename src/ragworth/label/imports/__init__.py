@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.core.registry import Registry
 from ragworth.label.imports.contract import ImportedLabels, LabelImport
 from ragworth.label.tasks.contract import LabelItem, LabelTask
-from ragworth.registry import Registry
 
 LABEL_IMPORTS: Registry[LabelImport] = Registry(
     "import format of labels",

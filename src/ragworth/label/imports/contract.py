@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.formats.files import read_chunks
 from ragworth.label.labels import Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import ChoiceField
-from ragworth.nested_text import parse_json
 
 
 class ImportedLabels(NamedTuple):

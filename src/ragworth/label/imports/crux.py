@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import BadLine, FormatError, InputError, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, InputError, format_count, quote_short
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.crux import LABELS, NOT_JUDGED
 from ragworth.formats.files import run_name

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
 from ragworth.label.exports.label_studio import ITEM, META
 from ragworth.label.imports.contract import ImportedLabels, LabelImport, known_item, read_choice, read_json_list
 from ragworth.label.labels import Label, Labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
 from ragworth.label.imports.contract import ImportedLabels, LabelImport
 from ragworth.label.items import read_items
 from ragworth.label.labels import Labels

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragworth.errors import InputError, format_list, quote_short
+from ragworth.core.errors import InputError, format_list, quote_short
 from ragworth.label.disagreement import read_disagreement
 from ragworth.label.imports import import_labels
 from ragworth.label.items import read_items

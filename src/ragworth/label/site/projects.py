@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q
 
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.label.dataset import FACTS
 from ragworth.label.labels import ADJUDICATED
 from ragworth.label.site.leases import UNLIMITED

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.core.errors import InputError, MissingExtraError
 from ragworth.label.site.settings import MAX_UPLOAD, SiteOptions
 from ragworth.label.site.startup import open_site
 

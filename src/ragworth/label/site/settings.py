@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ragworth.errors import InputError, quote_short
-from ragworth.storage.output import write_output
-from ragworth.storage.private import private_file
-from ragworth.storage.user_folder import settings_folder
+from ragworth.core.errors import InputError, quote_short
+from ragworth.core.output import write_output
+from ragworth.core.private import private_file
+from ragworth.core.user_folder import settings_folder
 
 DATABASE_FILE = "labels.sqlite"
 DATABASE_VARIABLE = "RAGWORTH_LABEL_DATABASE"

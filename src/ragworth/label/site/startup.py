@@ -7,7 +7,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import InputError, MissingExtraError, format_count
+from ragworth.core.containment import refuse_links
+from ragworth.core.errors import InputError, MissingExtraError, format_count
+from ragworth.core.private import private_folder
 from ragworth.label.site.settings import (
     DATABASE_FILE,
     SiteOptions,
@@ -16,8 +18,6 @@ from ragworth.label.site.settings import (
     read_key,
     site_settings,
 )
-from ragworth.storage.containment import refuse_links
-from ragworth.storage.private import private_folder
 
 LABEL_FOLDER = "labels"
 """The site's folder in a workspace."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ragworth.core.registry import Registry
 from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableRow
 from ragworth.label.tasks.fields import ChoiceField, Requirement, ScaleOption, SpansField, TextField, Value
-from ragworth.registry import Registry
 
 LABEL_TASKS: Registry[type[LabelTask]] = Registry(
     "labelling task",

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ragworth.calls.programs import NoValue
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.label.tasks.fields import TABLE_CONFIG, ChoiceField, LabelField, Requirement, Value, text_hash
 
 if TYPE_CHECKING:

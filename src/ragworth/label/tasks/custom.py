@@ -38,7 +38,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ragworth.errors import FormatError, InputError, format_list, quote_short
+from ragworth.core.errors import FormatError, InputError, format_list, quote_short
+from ragworth.core.nested_text import InvalidValueError, ValueProblem, parse_toml, validate_value
 from ragworth.label.tasks.answer_grade import AnswerGradeTask
 from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableName, TableRow
 from ragworth.label.tasks.fields import (
@@ -53,7 +54,6 @@ from ragworth.label.tasks.fields import (
 )
 from ragworth.label.tasks.question_soundness import QuestionSoundnessTask
 from ragworth.label.tasks.relevance import RelevanceTask
-from ragworth.nested_text import InvalidValueError, ValueProblem, parse_toml, validate_value
 
 if TYPE_CHECKING:
     from ragworth.label.sources import LabelSource

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
-from ragworth.errors import format_list, quote_short
+from ragworth.core.errors import format_list, quote_short
 
 Value = Mapping[str, Any]
 """An answer: a JSON object with the fields' names as keys."""

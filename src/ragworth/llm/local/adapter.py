@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local.onnx_weights import Floats
 from ragworth.llm.local.safetensors_file import SafetensorsContents, read_safetensors
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 CONTROL, ADDED = 3, 4
 """Token types in GGUF files: control tokens, and those matched before any splitting."""

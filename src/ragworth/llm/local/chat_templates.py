@@ -8,7 +8,7 @@ from datetime import datetime
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from ragworth.errors import MissingExtraError, ModelError, quote_short
+from ragworth.core.errors import MissingExtraError, ModelError, quote_short
 
 RenderChat: TypeAlias = Callable[[list[dict[str, str]]], str]
 """Turns messages, each with a role and content, into the text that the model reads."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 LARGEST = 448.0
 """The largest number that float8 (e4m3) represents."""

@@ -13,7 +13,7 @@ import numpy as np
 from gguf import GGUFReader, ReaderTensor
 from gguf.quants import dequantize
 
-from ragworth.errors import ModelError, format_list, quote_short
+from ragworth.core.errors import ModelError, format_list, quote_short
 from ragworth.llm.local import gguf_header
 from ragworth.llm.local.bpe import CONTROL, Vocabulary
 from ragworth.llm.local.onnx_weights import BLOCK, DecoderShape, Floats

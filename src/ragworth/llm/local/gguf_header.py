@@ -11,7 +11,7 @@ import mmap
 import struct
 from pathlib import Path
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
 
 SCALAR_SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 """Bytes of a number, by its type's code."""

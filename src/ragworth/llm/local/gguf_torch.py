@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local import bpe, gguf_file
 from ragworth.llm.local.bpe import CONTROL, BpeTokenizer
 from ragworth.llm.local.chat_templates import load_chat_template

@@ -15,7 +15,7 @@ import llama_cpp as cpp
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.loaded import LoadedModel

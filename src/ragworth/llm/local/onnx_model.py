@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
+from ragworth.core.private import make_private, private_folder
+from ragworth.core.user_folder import cache_folder
 from ragworth.llm.fingerprint import fingerprint, sha256
-from ragworth.storage.private import make_private, private_folder
-from ragworth.storage.user_folder import cache_folder
 
 if TYPE_CHECKING:
     from ragworth.llm.local.adapter import Adapter

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
 from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
 from ragworth.llm.local.onnx_session import (

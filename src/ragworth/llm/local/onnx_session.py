@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
 
 Floats = NDArray[np.float32]
 KeyValues = list[Floats]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 Floats = NDArray[np.float32]
 WeightMap = Mapping[str, Floats]

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, read_adapter_json
 from ragworth.llm.local.onnx_weights import Floats
 from ragworth.llm.local.safetensors_file import read_safetensors

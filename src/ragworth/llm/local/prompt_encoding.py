@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
 from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local.chat_templates import RenderChat, TemplateError
 

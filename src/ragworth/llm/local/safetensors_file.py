@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 
 FLOAT_DTYPES = ("F16", "F32", "I8")
 INTEGER_DTYPES = ("I64", "I32", "I16", "I8", "U8", "BOOL")

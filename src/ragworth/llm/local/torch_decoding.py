@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import torch
 from transformers import DynamicCache
 
+from ragworth.core.resources import find_shortage
 from ragworth.llm.local.runtime import NextTokens, SamplingDraw
-from ragworth.resources import find_shortage
 
 BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
 """PyTorch's warnings about CPUs without bfloat16 instructions."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from transformers import DynamicCache
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local.float8 import Float8Linear, to_float8
 from ragworth.llm.local.runtime import RowLogprobs, TokenRow
 from ragworth.llm.local.torch_decoding import (

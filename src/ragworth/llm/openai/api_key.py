@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 
 OWN_VARIABLE, OPENAI_VARIABLE = "RAGWORTH_API_KEY", "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from ragworth.errors import JobStopped
+from ragworth.core.errors import JobStopped
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.api_key import ApiKey
 from ragworth.llm.openai.connections import BrokenConnection, Connections, HttpReply, NoConnection, ReplyTooLarge

@@ -12,7 +12,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.errors import EndpointError
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
 from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
 from ragworth.llm.openai.errors import EndpointError

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
-from ragworth.errors import ModelError, format_count, format_list, quote_short
+from ragworth.core.errors import ModelError, format_count, format_list, quote_short
 from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
 from ragworth.llm.openai.errors import EndpointError, one_line

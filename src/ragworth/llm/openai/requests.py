@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from ragworth.errors import quote_short
+from ragworth.core.errors import quote_short
 from ragworth.llm.contract import (
     CONTENT_FILTER,
     NO_USAGE,

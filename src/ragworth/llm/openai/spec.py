@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ragworth.errors import ModelError, quote_short
+from ragworth.core.errors import ModelError, quote_short
 from ragworth.llm.openai.extra_body import extra_body_problem, parse_extra_body
 from ragworth.llm.openai.rate_limit import RateLimits
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.errors import MissingExtraError, format_cell
+from ragworth.core.errors import MissingExtraError, format_cell
 from ragworth.report.charts.theme import MARK
 
 LONGEST = 24

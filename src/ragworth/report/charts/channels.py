@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import TableError, format_cell, format_list
+from ragworth.core.errors import TableError, format_cell, format_list
 from ragworth.report.charts.base import Spec, escape_frame, load_altair, shorten_names
 from ragworth.report.charts.theme import DASHES, SHAPES, theme_color
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from ragworth.errors import MissingExtraError, ResourceError
+from ragworth.core.errors import MissingExtraError, ResourceError
 from ragworth.report.charts import drawing_worker
 from ragworth.report.charts.base import Spec
 from ragworth.report.charts.theme import LIGHT, apply_colors, vega_config

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from ragworth.errors import format_cell
+from ragworth.core.errors import format_cell
 from ragworth.report.charts.base import Spec, chart_data, finish_chart, load_altair
 from ragworth.report.charts.channels import (
     HUES,

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import TableError, format_list
+from ragworth.core.errors import TableError, format_list
 from ragworth.report.charts.base import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
 from ragworth.report.charts.channels import (
     color_channel,

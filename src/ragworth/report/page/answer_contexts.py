@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.contribution.profile import context_sentence
 from ragworth.contribution.rows import context_passages, context_rows, context_threshold
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView
 from ragworth.report.document import Details, Only, Paragraph, TextSpan
 from ragworth.report.page.view import ReportView, explorer_address

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import is_different
 from ragworth.comparison.comparison import DECIDE_MORE
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 from ragworth.report.page.rankings import ALPHA, LEVEL, TEST, MetricMean, Ranking, larger_detectable
 from ragworth.report.wording import digits_beside_zero, digits_within, share_of_all, signed
 from ragworth.stats.power import smallest_p

@@ -23,7 +23,8 @@ from ragworth.answer_outcomes import (
 )
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
 from ragworth.comparison.ranking import rank_matrix
-from ragworth.errors import format_list
+from ragworth.core.errors import format_list
+from ragworth.data import Outcomes, Scores
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.answer_sentences import AnswerSentences, OutcomeScale, join_names
 from ragworth.report.page.rankings import (
@@ -40,7 +41,6 @@ from ragworth.report.page.rankings import (
 )
 from ragworth.results import Results
 from ragworth.stats.paired import holm
-from ragworth.tables import Outcomes, Scores
 
 
 @dataclass(frozen=True)

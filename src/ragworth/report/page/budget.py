@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 from ragworth.report.page.overview import Overview
 from ragworth.report.wording import signed
 from ragworth.results import ESTIMATE_TABLES, Results

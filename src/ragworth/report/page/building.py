@@ -14,8 +14,9 @@ import polars as pl
 
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.comparison import higher_is_better, score_matrices
+from ragworth.core.errors import FormatError, InputError
+from ragworth.data import Contexts, Outcomes, Scores
 from ragworth.diagnosis import ETA, diagnose
-from ragworth.errors import FormatError, InputError
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.report.charts.drawing import draw_charts
 from ragworth.report.document import Bullets, Document, Paragraph, TableBlock
@@ -30,7 +31,6 @@ from ragworth.report.page.view import ReportView
 from ragworth.report.renderers.html import render_block, render_page
 from ragworth.report.renderers.markdown import render_markdown
 from ragworth.results import Results, results_record
-from ragworth.tables import Contexts, Outcomes, Scores
 
 MAX_QUERIES = 5000
 """Queries that the explorer holds at most, unless another number is asked for."""

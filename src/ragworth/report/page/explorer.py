@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ragworth.conversations import Turn, turns_of
+from ragworth.core.errors import RagworthError
+from ragworth.data import OK
+from ragworth.data.conversations import Turn, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
-from ragworth.errors import RagworthError
 from ragworth.metrics.parsing import parse
 from ragworth.report.charts.base import shorten_names
 from ragworth.report.page.overview import Overview
@@ -25,7 +26,6 @@ from ragworth.report.page.rankings import evaluation_settings
 from ragworth.report.page.survey import select_queries
 from ragworth.report.renderers.html import pack_json
 from ragworth.results import Results
-from ragworth.tables import OK
 
 DEEPEST = 20
 """How far the page goes where nothing else says it."""

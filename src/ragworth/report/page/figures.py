@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.conversations import cluster_labels
+from ragworth.core.errors import format_list
+from ragworth.data.conversations import cluster_labels
 from ragworth.diagnosis import PASSAGE_KINDS
-from ragworth.errors import format_list
 from ragworth.report.charts.base import Spec
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.charts.rows import dot_chart, outcome_chart

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from ragworth.comparison import higher_is_better, is_different, summarise
-from ragworth.conversations import cluster_labels
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.data import Scores
+from ragworth.data.conversations import cluster_labels
 from ragworth.metrics.reader_judgments import READER_REASON
 from ragworth.report.page.rankings import (
     ALPHA,
@@ -30,7 +31,6 @@ from ragworth.report.wording import digits_beside_zero, digits_within, signed
 from ragworth.results import Results
 from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
-from ragworth.tables import Scores
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from ragworth.comparison import (
     rank,
     summarise,
 )
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
+from ragworth.data import Scores
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.report.page.groups import SystemGroups, group_by_best, group_systems
 from ragworth.report.wording import signed
 from ragworth.stats.clustered import FEWEST_CLUSTERS
 from ragworth.stats.paired import Test
-from ragworth.tables import Scores
 
 LEVEL, ALPHA = 0.95, 0.05
 RESAMPLES = 2000

@@ -12,8 +12,8 @@ import polars as pl
 
 from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import higher_is_better
+from ragworth.core.errors import format_count, format_list
 from ragworth.diagnosis import passage_kind
-from ragworth.errors import format_count, format_list
 from ragworth.metrics.reader_judgments import READER_REASON
 from ragworth.report.charts.base import Spec, chart_data, escape_frame, finish_chart, load_altair
 from ragworth.report.charts.rows import dot_chart

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.data import Contexts
 from ragworth.diagnosis import ContextFacts, Diagnosis, all_queries, diagnose, gather_facts, nearest_grade, passage_kind
 from ragworth.diagnosis.context_facts import PassageFacts, grade_values
 from ragworth.results import Results
-from ragworth.tables import Contexts
 
 MAX_EXAMINED = 20_000
 """Contexts that are examined; of more, those of a random sample of the queries."""

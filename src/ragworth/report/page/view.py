@@ -12,10 +12,10 @@ from urllib.parse import quote
 import polars as pl
 
 from ragworth.contribution.rows import contributing_from, passage_rows
+from ragworth.core.errors import format_count
 from ragworth.diagnosis import ContextFacts, Diagnosis
 from ragworth.diagnosis.context_facts import graded_answers
 from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
-from ragworth.errors import format_count
 from ragworth.report.page.answers import AnswerOverview
 from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
 from ragworth.report.page.figures import FigureSet

@@ -20,11 +20,11 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 import ragworth
-from ragworth.errors import FormatError, MissingExtraError, format_cell
+from ragworth.core.errors import FormatError, MissingExtraError, format_cell
+from ragworth.core.output import write_output
+from ragworth.core.user_folder import cache_folder
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
-from ragworth.storage.output import write_output
-from ragworth.storage.user_folder import cache_folder
 
 if TYPE_CHECKING:
     from jinja2 import Environment

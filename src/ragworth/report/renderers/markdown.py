@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from ragworth.errors import format_cell
+from ragworth.core.errors import format_cell
 from ragworth.report import document as doc
 from ragworth.report.answer_views import AnswerView, HopTimeline
 from ragworth.report.render import escape_markdown, markdown_grid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ragworth.errors import format_cell, format_count
+from ragworth.core.errors import format_cell, format_count
 from ragworth.report.document import (
     Bullets,
     Cell,

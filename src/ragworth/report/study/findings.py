@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 from ragworth.report.render import format_p_value
 
 FORMAT = 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list
+from ragworth.core.errors import format_count, format_list
 from ragworth.report.charts.rows import KINDS
 from ragworth.report.study.charts import bar_chart, curve_chart, dot_chart, heat_chart, outcome_chart
 

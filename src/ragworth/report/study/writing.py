@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ragworth.errors import TableError, quote_short
+from ragworth.core.errors import TableError, quote_short
+from ragworth.core.file_record import FileRecord
 from ragworth.report import document as doc
 from ragworth.report.charts.channels import spec_numbers
 from ragworth.report.charts.drawing import draw_charts
@@ -26,7 +27,6 @@ from ragworth.report.study.findings import (
     display_table,
     left_out_words,
 )
-from ragworth.storage.file_record import FileRecord
 
 NAME = re.compile(r"\w[\w-]*")
 STUDY = "study.json"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from ragworth.errors import ModelError
-from ragworth.registry import Registry
+from ragworth.core.errors import ModelError
+from ragworth.core.registry import Registry
 from ragworth.retrieval.encoders.contract import Encoder as Encoder
 
 ENCODERS: Registry[Callable[[str, Path | None], Encoder]] = Registry(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.local.onnx_session import DATA, MODEL
 from ragworth.llm.local.onnx_tensors import GraphBuilder
 from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors

@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import FormatError
+from ragworth.core.errors import FormatError
+from ragworth.core.output import write_output
+from ragworth.core.private import private_folder
 from ragworth.retrieval.artifact_cache import DAY, load_or_build
-from ragworth.storage.output import write_output
-from ragworth.storage.private import private_folder
 
 BLOCK_SIZE = 128
 """Texts per block: the most that is lost when a process is killed."""

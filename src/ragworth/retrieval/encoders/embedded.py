@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.fingerprint import unexpected_files, warn_unknown_weights
 from ragworth.retrieval import encoders
 from ragworth.retrieval.encoders import encoder_folder

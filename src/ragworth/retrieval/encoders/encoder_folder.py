@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ragworth.errors import ModelError, quote_short
-from ragworth.nested_text import parse_json
+from ragworth.core.errors import ModelError, quote_short
+from ragworth.core.nested_text import parse_json
 from ragworth.retrieval.encoders.contract import Role
 
 POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}

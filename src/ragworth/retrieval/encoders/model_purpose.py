@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.llm.hub import first_line
 from ragworth.retrieval.encoders.encoder_folder import read_json
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
+from ragworth.core.user_folder import cache_folder
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import first_line
 from ragworth.retrieval.artifact_cache import digest, load_or_build
 from ragworth.retrieval.encoders import encoder_folder as folders
 from ragworth.retrieval.encoders.contract import Floats, Role, normalize
-from ragworth.storage.user_folder import cache_folder
 
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.fingerprint import IDENTITY_SUFFIXES, fingerprint
 from ragworth.llm.hub import find_snapshot
 from ragworth.retrieval.artifact_cache import digest

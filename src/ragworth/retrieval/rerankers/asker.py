@@ -12,7 +12,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, forecast_programs, run_programs
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.llm.contract import Card, Model, Request
 from ragworth.tasks.models import resolve_model
 

@@ -15,10 +15,10 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
-from ragworth.collection import TurnForm
-from ragworth.errors import InputError, ModelError, format_count
+from ragworth.core.errors import InputError, ModelError, format_count
+from ragworth.data import Contexts
+from ragworth.data.collection import TurnForm
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 

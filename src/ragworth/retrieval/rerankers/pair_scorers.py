@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ragworth.errors import MissingExtraError, ModelError, format_list
+from ragworth.core.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.errors import MissingExtraError
+from ragworth.core.errors import MissingExtraError
+from ragworth.data import Contexts
 from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
 from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order, top_hits
 from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 FORM = 2

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, quote_short
+from ragworth.core.errors import InputError, quote_short
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.retrieval.artifact_cache import digest
 from ragworth.retrieval.contract import StepContext, argument

@@ -15,12 +15,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
 from ragworth.retrieval.encoders import Encoder, open_encoder
 from ragworth.retrieval.encoders.contract import Floats, normalize
 from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, contexts_from_hits, id_order
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 QUERIES, ROWS = 512, 16384

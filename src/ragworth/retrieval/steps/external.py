@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.collection import text_id
-from ragworth.errors import InputError, format_count, format_list, quote_short
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import Contexts
+from ragworth.data.collection import text_id
+from ragworth.data.ranking import MIN_DISTANCES
 from ragworth.interop.hits import RankedHits
 from ragworth.interop.retrievers import Retriever, RetrieverQuery, adopt
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
-from ragworth.tables import Contexts
-from ragworth.tables.ranking import MIN_DISTANCES
 
 RISING_SHARE = 0.9
 """Share of the queries whose scores rise from which on these may be distances."""

@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data import Contexts
 from ragworth.formats import read_contexts, resolve
 from ragworth.retrieval.contract import Place, Step, StepContext, argument
-from ragworth.tables import Contexts
 
 
 @dataclass(frozen=True)

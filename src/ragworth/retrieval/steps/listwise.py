@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.errors import InputError, PromptError, format_list
+from ragworth.core.errors import InputError, PromptError, format_list
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Prompt
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import StepContext

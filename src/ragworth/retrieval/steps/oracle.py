@@ -13,11 +13,11 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.errors import format_count, format_list, quote_short
+from ragworth.core.errors import format_count, format_list, quote_short
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query, unscored_contexts
 from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 SPARE = 30

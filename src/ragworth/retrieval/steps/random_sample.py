@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import polars as pl
 
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, unscored_contexts
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import polars as pl
 
+from ragworth.data import Contexts
 from ragworth.retrieval.contract import Place, Step, StepContext, argument, passages_by_query, unscored_contexts
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tables import Contexts
 from ragworth.tasks.options import option as named
 
 

@@ -22,8 +22,9 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue, Program
 from ragworth.calls.serialization import model_digest
-from ragworth.conversations import Turn, single_turn, turns_of
-from ragworth.errors import BadLine, InputError, ModelError, format_count, format_list, quote_short
+from ragworth.core.errors import BadLine, InputError, ModelError, format_count, format_list, quote_short
+from ragworth.data.conversations import Turn, single_turn, turns_of
+from ragworth.data.turns import turns_digest
 from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
@@ -35,7 +36,6 @@ from ragworth.llm.embedded import find_rewriter
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
 from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms
-from ragworth.tables.turns import turns_digest
 from ragworth.tasks.options import option as named
 
 if TYPE_CHECKING:

@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
+from ragworth.data import Contexts
 from ragworth.retrieval.artifact_cache import digest, table_fingerprint
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
 from ragworth.retrieval.encoders.block_cache import Arrays, ProgressCallback, load_or_build_in_blocks, with_progress
 from ragworth.retrieval.encoders.sentence_transformer import SparseTextEncoder, TermWeights
 from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, contexts_from_hits, id_order, top_hits
 from ragworth.retrieval.steps.dense import nonblank_rows
-from ragworth.tables import Contexts
 
 FORM = 1
 """Incremented when the same encoder would give a different index."""

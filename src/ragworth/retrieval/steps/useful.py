@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 from ragworth.annotators.abstention import AbstentionAnnotator
 from ragworth.annotators.contract import AnnotationItem
 from ragworth.calls.programs import NoValue, Program, combine_programs
-from ragworth.collection import Collection
+from ragworth.data.collection import Collection
 from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput, order_by_score

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from ragworth.errors import InputError, format_count, format_list
+from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.retrieval.chunks import CHUNKING_NAME, in_chunking, origin
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.pipeline import Pipeline, StepLike

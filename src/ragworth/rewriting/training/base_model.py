@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.errors import InputError, MissingExtraError
+from ragworth.core.errors import InputError, MissingExtraError
 from ragworth.llm.adapter_folder import EMBEDDED_BASE
 from ragworth.llm.embedded import weights_file
 from ragworth.llm.fingerprint import fingerprint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragworth.conversations import Turn, cut_messages
-from ragworth.errors import InputError, format_count
+from ragworth.core.errors import InputError, format_count
+from ragworth.data.conversations import Turn, cut_messages
 from ragworth.generation.rewriter import render_turn
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder
 from ragworth.prompts.template import Template

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import ragworth
-from ragworth.collection import Collection
-from ragworth.conversations import Turn, turns_of
-from ragworth.errors import InputError, format_count, quote_short
+from ragworth.core.errors import InputError, format_count, quote_short
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import Turn, turns_of
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
 from ragworth.llm.local.peft_adapter import PeftAdapter
 from ragworth.prompts import load_prompt

@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ragworth.errors import InputError
+from ragworth.core.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from ragworth.errors import ModelError
+from ragworth.core.errors import ModelError
 from ragworth.rewriting.training.base_model import TrainableModel
 from ragworth.rewriting.training.kept_adapter import read_best, write_json
 from ragworth.rewriting.training.settings import TrainingSettings

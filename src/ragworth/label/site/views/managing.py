@@ -12,7 +12,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.label.items import read_items
 from ragworth.label.site import audit
 from ragworth.label.site.disputes import count_undecided

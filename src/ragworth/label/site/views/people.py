@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.label.site import audit
 from ragworth.label.site.links import create_link
 from ragworth.label.site.models import OWNER, ROLES, AccessLink, AuditRecord, Project, User

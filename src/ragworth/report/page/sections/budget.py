@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.report import summary_tables
 from ragworth.report.document import (
     Cell,

@@ -13,12 +13,12 @@ from ragworth.contribution.notes import contribution_notes, split_answers
 from ragworth.contribution.profile import MOST, carrying, position_profile
 from ragworth.contribution.rows import context_rows, contributing_from
 from ragworth.contribution.summary import SHARE, threshold
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import OK
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
 from ragworth.report.page.answer_contexts import answer_contexts, count_shown
 from ragworth.report.page.view import GRADED_CONTRIBUTION, ReportView
-from ragworth.tables import OK
 
 CONTEXTS = 40
 """Answers that are shown one by one."""

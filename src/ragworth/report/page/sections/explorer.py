@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
 from ragworth.report.document import Fragment, Only, Paragraph, Section
 from ragworth.report.page.view import ReportView
 

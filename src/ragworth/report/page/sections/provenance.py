@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.errors import RagworthError
+from ragworth.core.errors import RagworthError
 from ragworth.metrics.parsing import parse
 from ragworth.report.document import (
     DataBlock,

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ragworth.errors import FormatError
-from ragworth.nested_text import parse_json
+from ragworth.core.errors import FormatError
+from ragworth.core.nested_text import parse_json
 from ragworth.report.document import Bullets, Paragraph, RichText, Section, TextSpan
 from ragworth.report.page.view import ReportView
 from ragworth.report.renderers import html, markdown

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from ragworth.errors import format_count
+from ragworth.core.errors import format_count
+from ragworth.data import Judgments
 from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
 from ragworth.report.document import (
     Bullets,
@@ -25,7 +26,6 @@ from ragworth.report.page.overview import Overview, Standing
 from ragworth.report.page.rankings import DRAWN_TURNS, TEST, MetricMean, Ranking
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed
-from ragworth.tables import Judgments
 
 SHOWN = 6
 """Systems with a sentence; the others have theirs on request."""

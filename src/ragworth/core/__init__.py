@@ -1,0 +1,1 @@
+"""What everything stands on: errors, registries, interrupts, and files on disk."""

@@ -1,0 +1,255 @@
+"""Convert data frames, Arrow tables and dicts to Polars columns under our names.
+
+Conversion is lenient about names and containers and strict about meaning: it renames ``qid`` and ``docno``, casts
+whole-number ids to text, and rejects anything it would have to guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import polars as pl
+
+from ragworth.core.errors import MissingExtraError, TableError, format_names, quote_short, with_article
+
+Frame = pl.DataFrame
+Data = Any
+"""A Polars, pandas or Arrow table, a dict of columns, a list of dicts, or, for runs and judgments, a nested dict
+``{query: {passage: number}}``.
+"""
+
+ID_ALIASES: dict[str, tuple[str, ...]] = {
+    "system": ("system_id", "run_id", "system", "run"),
+    "query": ("query_id", "qid", "q_id", "query-id", "topic_id", "query"),
+    "passage": ("passage_id", "doc_id", "docno", "docid", "corpus-id", "passage"),
+    "subquestion": ("subquestion_id", "sub_question_id", "subtopic", "subquestion", "question_id"),
+}
+"""Accepted names of id columns, in order of preference. Names ending in ``id`` come first, because a frame with both
+``qid`` and ``query`` has the text in the latter.
+"""
+
+
+def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | None = None) -> Frame:
+    """Convert ``data`` to a Polars frame. ``nested`` names the three columns of a nested dict."""
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    if isinstance(data, pl.DataFrame):
+        return data
+    if package_of(data) == "datasets":
+        return _from_hugging_face(data, source)
+    try:
+        if isinstance(data, Mapping):
+            return _from_dict(data, nested)
+        if isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+            return _from_rows(data)
+        if package_of(data) == "pandas":
+            return _from_pandas(data)
+        if hasattr(data, "__arrow_c_stream__"):
+            return pl.DataFrame(data)
+    except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
+        what = (
+            "read this pandas data frame"
+            if "pandas" in type(data).__module__
+            else f"make a table of this {_type_name(data)}"
+        )
+        raise TableError(
+            f"cannot {what}: {str(error).partition(chr(10))[0][:200]}",
+            expected="columns of equal length, one type each",
+            file=source,
+        ) from error
+    raise TableError(
+        f"cannot make a table of {_type_name(data)}",
+        expected="a Polars, pandas or Arrow table, a dict of columns, or a list of dicts",
+        file=source,
+    )
+
+
+POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+"""Errors that Polars raises on data it can't store; a panic is not an ``Exception``."""
+
+
+def package_of(data: object) -> str:
+    """The package that defines the type of ``data``."""
+    return type(data).__module__.partition(".")[0]
+
+
+def _type_name(data: object) -> str:
+    return type(data).__name__
+
+
+def _from_dict(data: Mapping[Any, Any], nested: tuple[str, str, str] | None) -> Frame:
+    """Convert a dict of columns, or a nested dict to three columns."""
+    if data and all(isinstance(value, Mapping) for value in data.values()):
+        if nested is None:
+            raise TypeError("it is a dict of dicts")
+        rows = [(outer, inner, value) for outer, items in data.items() for inner, value in items.items()]
+        return pl.DataFrame([_to_series(name, [row[i] for row in rows]) for i, name in enumerate(nested)])
+    return pl.DataFrame([_to_series(name, values) for name, values in data.items()])
+
+
+def _from_rows(data: Sequence[Any]) -> Frame:
+    """Convert a list of dicts or named tuples; all rows, not just the first few, determine a column's type."""
+    data = [row._asdict() if isinstance(row, tuple) and hasattr(row, "_asdict") else row for row in data]
+    if not all(isinstance(row, Mapping) for row in data):
+        raise TypeError("the rows are not dicts")
+    names = dict.fromkeys(name for row in data for name in row)
+    return pl.DataFrame([_to_series(name, [row.get(name) for row in data]) for name in names])
+
+
+def _to_series(name: object, values: Any) -> pl.Series:
+    """Make one column. Mixed ints and floats become floats; mixed text and ints become text (ids)."""
+    if not isinstance(name, str):
+        raise TypeError(f"a column is named {name!r}")
+    if not isinstance(values, (list, tuple, range)):
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
+            raise TypeError(f"column {name!r} is {_type_name(values)}, not a list")
+        column = pl.Series(name, values)
+        return column if column.dtype != pl.Object else _to_series(name, list(values))  # NumPy's arrays of objects
+    kinds = {type(value) for value in values if value is not None}
+    try:
+        if len(kinds) < 2 and not any(issubclass(kind, Integral) for kind in kinds - {bool}):
+            return pl.Series(name, values) if kinds != {object} else pl.Series(name, values, dtype=pl.Object)
+        if bool not in kinds and all(issubclass(kind, Integral) for kind in kinds):
+            return pl.Series(name, values, dtype=pl.Int64)
+        if bool not in kinds and all(issubclass(kind, Real) for kind in kinds):
+            return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
+        if bool not in kinds and all(issubclass(kind, (str, Integral)) for kind in kinds):
+            return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"column {name!r}: {str(error).partition(chr(10))[0]}") from error
+    return pl.Series(name, values, dtype=pl.Object)  # an error later, if the column is one of ours
+
+
+def _from_hugging_face(data: Any, source: str) -> Frame:
+    """Convert a ``Dataset``. A ``DatasetDict`` has several of them."""
+    if hasattr(data, "to_polars"):
+        return pl.DataFrame(data.to_polars())
+    splits = list(data) if isinstance(data, Mapping) else []
+    named = f"give one of them: data[{splits[0]!r}]" if splits else "give a Dataset: Dataset.from_list(list(data))"
+    raise TableError(
+        f"this {_type_name(data)} has the splits {format_names(splits)}" if splits else f"this is {_type_name(data)}",
+        expected="a Dataset",
+        remedy=named,
+        file=source,
+    )
+
+
+def _from_pandas(data: Any) -> Frame:
+    """Convert a data frame, with the columns that are its index (``set_index``)."""
+    if not hasattr(data, "columns"):
+        raise TypeError(f"it is a {_type_name(data)}, not a data frame")
+    try:
+        named = [at for at, name in enumerate(data.index.names) if name is not None and name not in data.columns]
+        return pl.from_pandas(data.reset_index(level=named) if named else data)
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "pandas", "reading a pandas data frame") from error
+    except Exception as error:  # pyarrow's errors, which can't be named without importing it
+        if type(error).__module__.partition(".")[0] != "pyarrow":
+            raise
+        raise TypeError(str(error)) from error
+
+
+def find_id_column(frame: Frame, name: str) -> str | None:
+    """Find the column of ``frame`` that holds the id called ``name``."""
+    return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
+
+
+def with_label_column(frame: Frame, others: Iterable[str]) -> Frame:
+    """The frame with the labels of BEIR's qrels, whose column is ``score``, as ``value``, unless others have them."""
+    labels = "corpus-id" in frame.columns and not {"value", "rank", *others} & set(frame.columns)
+    return frame.rename({"score": "value"}, strict=False) if labels else frame
+
+
+def header_hint(fields: Sequence[str]) -> str:
+    """What to do with a line of query, passage and rank without a header, as in runs of MS MARCO; empty for others."""
+    if len(fields) != 3 or not re.fullmatch(r"-?\d+", fields[2]):
+        return ""
+    return (
+        "if these are query, passage and rank, put a header in front: "
+        "(printf 'query\\tpassage\\trank\\n'; cat FILE) > NEW.tsv; for labels, write relevance instead of rank"
+    )
+
+
+def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
+    """Return the ids called ``name`` as text, with none missing or empty."""
+    column = find_id_column(frame, name)
+    if column is None:
+        raise TableError(
+            f"{with_article(table)} table needs {with_article(repr(name))} column; this one has "
+            f"{format_names(frame.columns) or 'no columns'}",
+            expected=" or ".join(ID_ALIASES[name]),
+            remedy=header_hint(frame.columns) or "rename the column (to read a TREC file, pass trec:PATH)",
+            file=source,
+        )
+    return text_ids(frame[column], source=source).alias(name)
+
+
+def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
+    """Cast ``ids`` to text. Floats, missing and empty ids are errors."""
+    kind = ids.dtype
+    if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum) or (kind == pl.Null and not len(ids))):
+        raise TableError(
+            f"column {ids.name!r} holds {kind} values where ids belong"
+            + (f", such as {ids.drop_nulls().head(1).to_list()[0]!r}" if ids.null_count() < len(ids) else ""),
+            expected="text or whole numbers",
+            remedy="cast the ids to text first (pandas turns a whole-number column with gaps into floats)",
+            file=source,
+        )
+    text = ids if kind == pl.String else ids.cast(pl.String)
+    if text.null_count():
+        row = text.is_null().arg_true()[0] + 1
+        raise TableError(f"row {row}: the {ids.name!r} id is missing", expected="an id in every row", file=source)
+    empty = text == ""
+    if empty.any():
+        raise TableError(
+            f"row {empty.arg_true()[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source
+        )
+    return text
+
+
+def check_texts(column: pl.Series, ids: pl.Series, what: str, *, source: str) -> None:
+    """Reject nulls in a column of texts. ``what`` has the ``ids``: passage, document."""
+    rows = column.is_null().arg_true()
+    if len(column) and len(rows) == len(column):
+        raise TableError(
+            f"column {column.name!r} of the {what} texts is null in every row",
+            expected="text in every row",
+            remedy=f"fill the column, or rename the one that has the texts to {column.name!r}",
+            file=source,
+        )
+    if len(rows):
+        raise TableError(
+            f"row {rows[0] + 1}: the {what} {quote_short(ids[int(rows[0])])} has no text",
+            expected="text in every row",
+            remedy=f"fill column {column.name!r}, or drop the row",
+            file=source,
+        )
+
+
+def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
+    """Convert ``column`` to numbers. Text that isn't a number is an error; missing values stay missing."""
+    if column.dtype == kind:
+        return column
+    if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        raise TableError(
+            f"column {column.name!r} holds {column.dtype} values, such as "
+            f"{quote_short(column.drop_nulls().head(1).to_list()[0] if len(column.drop_nulls()) else '')}",
+            expected="numbers",
+            remedy="convert the column; leave a missing value null and give the reason in 'status'",
+            file=source,
+        )
+    cast = column.cast(kind, strict=False)
+    lost = (cast.is_null() & column.is_not_null()).arg_true()
+    if column.dtype.is_float() and kind != pl.Float64:
+        lost = (cast.is_null() & column.is_not_null() | (cast.cast(pl.Float64) != column)).arg_true()
+    if len(lost):
+        whole = kind != pl.Float64
+        raise TableError(
+            f"row {lost[0] + 1}: {column.name!r} is {column[int(lost[0])]}",
+            expected="whole numbers" if whole else "numbers",
+            file=source,
+        )
+    return cast

@@ -1,0 +1,222 @@
+"""Base class of the six tables: columns, types, keys and statuses, checked on creation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import ClassVar, Self
+
+import polars as pl
+
+from ragworth.core.errors import FormatError, TableError, format_count, format_names, quote_short, with_article
+from ragworth.core.output import open_output
+from ragworth.core.parquet import read_parquet
+from ragworth.data import coercion, parts
+from ragworth.data.coercion import Data
+from ragworth.data.duplicates import duplicate_rows
+
+OK = "ok"
+"""The status of rows that have a value."""
+
+
+class Table:
+    """Base class of the six tables."""
+
+    name: ClassVar[str]
+    schema: ClassVar[dict[str, type[pl.DataType]]]
+    key: ClassVar[tuple[str, ...]]
+    nullable: ClassVar[frozenset[str]] = frozenset()
+    """Text columns that may contain nulls."""
+    split_by: ClassVar[tuple[str, ...]] = ()
+    """Columns by which a large table is split into parts."""
+
+    parts: list[pl.DataFrame]
+    """The rows in order: one frame, or several if the table is large (`ragworth.data.parts`)."""
+    notes: tuple[str, ...]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All rows as one frame."""
+        return parts.join_frames(self.parts)
+
+    @frame.setter
+    def frame(self, frame: pl.DataFrame) -> None:
+        self.parts = parts.split_frame(frame, self.split_by)
+
+    def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
+        self.frame = self._checked(coercion.to_frame(data, source=source), source)
+        self.notes = notes
+
+    @classmethod
+    def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
+        """Wrap a frame that is known to be valid, without checking it."""
+        table = cls.__new__(cls)
+        table.frame = _ordered(frame, list(cls.schema))
+        table.notes = notes
+        return table
+
+    @classmethod
+    def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
+        """Wrap frames that are known to be valid, one after the other."""
+        table = cls.__new__(cls)
+        names = list(cls.schema)
+        chosen = [_ordered(frame, names) for frame in frames]
+        if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
+            chosen = [parts.join_frames(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
+        table.parts = [part for frame in chosen for part in parts.split_frame(frame, cls.split_by)]
+        table.notes = notes
+        return table
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a table written by :meth:`write`."""
+        try:
+            frame = read_parquet(path)
+        except FormatError as error:
+            raise TableError(error.found, file=str(path), expected=error.expected, remedy=error.remedy) from error
+        return cls(frame, source=str(path))
+
+    def write(self, path: str | Path) -> None:
+        """Write the table as Parquet."""
+        with open_output(Path(path), private=False) as part:
+            parts.write_parquet([parts.join_frames(self.file_parts)], part.stream)
+
+    @property
+    def file_parts(self) -> list[pl.DataFrame]:
+        """What a file of the table holds."""
+        return self.parts
+
+    def distinct(self, column: str) -> list[str]:
+        """Distinct values of a column, in order of appearance."""
+        return list(dict.fromkeys(value for part in self.parts for value in parts.distinct_values(part, column)))
+
+    def having(self, column: str, values: Collection[str]) -> Self:
+        """Keep the rows with one of these values."""
+        found = [part for each in self.parts if (part := parts.filter_rows(each, column, values)).height]
+        return self.of_parts(found, self.notes)
+
+    def by(self, column: str) -> dict[str, Self]:
+        """The rows of each value of a column, in order of appearance."""
+        found: dict[str, list[pl.DataFrame]] = {}
+        for part in self.parts:
+            values = parts.distinct_values(part, column)
+            for value in values:
+                rows = part if len(values) == 1 else part.filter(pl.col(column) == value)
+                found.setdefault(value, []).append(rows)
+        return {value: self.of_parts(frames, self.notes) for value, frames in found.items()}
+
+    def __len__(self) -> int:
+        return sum(part.height for part in self.parts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {format_count(len(self), 'row')}\n{self.frame}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Table) and self.frame.equals(other.frame)
+
+    __hash__ = None  # type: ignore[assignment]  # compared by content
+
+    @classmethod
+    def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
+        """Return ``frame`` with the columns, types and order of the schema, or raise :class:`TableError`."""
+        columns: list[pl.Series] = []
+        same: list[pl.Expr] = []
+        for name, kind in cls.schema.items():
+            if name in coercion.ID_ALIASES:
+                columns.append(coercion.id_column(frame, name, table=cls.name, source=source))
+                continue
+            column = _value_column(cls, frame, name, kind, source)
+            columns += [column] if isinstance(column, pl.Series) else []
+            same += [column] if isinstance(column, pl.Expr) else []
+        checked = pl.DataFrame(columns)
+        checked = _ordered(checked.with_columns(same) if same else checked, list(cls.schema))
+        if "status" in cls.schema and "value" in cls.schema:
+            _check_status(checked, source)
+        check_key(checked, cls, source)
+        return checked
+
+
+def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """These columns in this order; the frame itself if it has them so."""
+    return frame if frame.columns == names else frame.select(names)
+
+
+COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
+
+
+def constant_column(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
+    """Return a column with the same value in every row."""
+    return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
+
+
+def _value_column(
+    table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
+) -> pl.Series | pl.Expr:
+    """Return the column, or the default as a literal if the frame has none."""
+    if name not in frame.columns:
+        if name == "tokens":
+            return pl.Series(name, [None] * frame.height, dtype=kind)
+        if name not in COLUMN_DEFAULTS:
+            raise TableError(
+                f"{with_article(table.name)} table needs {with_article(repr(name))} column; this one has "
+                f"{format_names(frame.columns)}",
+                expected=", ".join(table.schema),
+                file=source,
+            )
+        if name == "status" and "value" in frame.columns and frame["value"].null_count():
+            row = frame["value"].is_null().arg_true()[0] + 1
+            raise TableError(
+                f"row {row}: the value is missing without a reason",
+                expected="a number, or a 'status' column with the reason",
+                remedy="drop the row, or add a status such as 'unparsable'",
+                file=source,
+            )
+        return pl.lit(COLUMN_DEFAULTS[name], kind).alias(name)
+    column = frame[name]
+    if kind == pl.String:
+        text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
+        if name in table.nullable and (text or column.dtype == pl.Null):
+            return column.cast(pl.String)
+        if len(column) and (not text or column.null_count()):
+            raise TableError(
+                f"column {name!r} must hold text in every row",
+                expected="text",
+                remedy="cast it to text" if column.null_count() < len(column) and not text else "fill it: it has nulls",
+                file=source,
+            )
+        return column.cast(pl.String)
+    numbers = coercion.to_numbers(column, source=source, kind=kind)
+    odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
+    if len(odd):
+        value = numbers[int(odd[0])]
+        raise TableError(
+            f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
+            expected="a finite number, or null with the reason in 'status'",
+            remedy="drop the row or give the reason",
+            file=source,
+        )
+    return numbers
+
+
+def _check_status(frame: pl.DataFrame, source: str) -> None:
+    wrong = ((frame["status"] == OK) == frame["value"].is_null()).arg_true()
+    if len(wrong):
+        row = frame.row(wrong[0], named=True)
+        raise TableError(
+            f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
+            expected="a value if the status is 'ok', otherwise none",
+            file=source,
+        )
+
+
+def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
+    duplicates = duplicate_rows(rows, table.key)
+    if len(duplicates):
+        frame = rows if isinstance(rows, pl.DataFrame) else parts.join_frames(rows)
+        row = frame.row(int(duplicates[0]), named=True)
+        raise TableError(
+            f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
+            expected=f"one row for each ({', '.join(table.key)})",
+            remedy="remove the duplicates, keep the one that counts, or give the mean of repeats",
+            file=source,
+        )
