@@ -13,7 +13,7 @@ import pytest
 
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load
-from ragworth.formats.missing_answers import is_error_message
+from ragworth.formats.logs.missing_answers import is_error_message
 from ragworth.workspace.runs import read_run
 from ragworth.workspace.sources import open_source
 

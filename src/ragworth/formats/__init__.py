@@ -20,9 +20,9 @@ from ragworth.data.token_counter import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.document_rows import find_rows
 from ragworth.formats.files import open_file
 from ragworth.formats.log_files import suffix_of
+from ragworth.formats.logs.document_rows import find_rows
 
 USES = {
     "contexts": "read as contexts (a run)",

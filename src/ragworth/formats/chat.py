@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_values import as_row
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.values import as_row
 from ragworth.formats.traces import find_answer, find_question, parse_if_json
 from ragworth.formats.values import WrongLineError, objects
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_values import as_row
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.values import as_row
 
 NAMES = {
     "query": ("query_id", "id"),

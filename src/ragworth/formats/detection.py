@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.document_rows import find_rows
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.log import NAMES
 from ragworth.formats.log_files import check_first_line, sample_file, sample_rows
+from ragworth.formats.logs.document_rows import find_rows
+from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name, quote_argument
 
 
 def detect(path: PathOrStr) -> Format:

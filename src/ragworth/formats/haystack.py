@@ -11,11 +11,11 @@ from itertools import zip_longest
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_values import as_row
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.values import as_row
 from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
 

@@ -12,14 +12,14 @@ from typing import Any
 from ragworth.core.errors import quote_short
 from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_rows import read_relevant, without_blank
-from ragworth.formats.log_values import as_grade, as_repeat, as_row, as_texts
+from ragworth.formats.logs.engine import LogFormat, Reject
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.rows import read_relevant, without_blank
+from ragworth.formats.logs.values import as_grade, as_repeat, as_row, as_texts
 from ragworth.formats.traces import find_answer, find_question
 from ragworth.formats.values import WrongLineError, as_dict, as_id
 

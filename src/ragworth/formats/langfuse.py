@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_rows import mapped_grades
-from ragworth.formats.log_values import as_row
+from ragworth.formats.logs.engine import LogFormat, Reject
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
+from ragworth.formats.logs.rows import mapped_grades
+from ragworth.formats.logs.values import as_row
 from ragworth.formats.traces import TraceStep, parse_if_json, trace_records, unless_mapped
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_values import as_grade, as_grades, as_row, parse_cell
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.values import as_grade, as_grades, as_row, parse_cell
 from ragworth.formats.traces import TraceStep, find_documents, trace_records
 from ragworth.formats.values import WrongLineError
 

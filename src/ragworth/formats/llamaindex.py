@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.log_format import LogFormat
+from ragworth.formats.logs.engine import LogFormat
 
 NAMES = {
     "query": ("query_id",),

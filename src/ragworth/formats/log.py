@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, PREDICTIONS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LogRecord
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, PREDICTIONS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.logs.records import LogRecord
 
 NAMES = FIELDS | GRADE_FIELDS
 TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}

@@ -17,9 +17,9 @@ from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_dept
 from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
-from ragworth.formats.document_rows import DocumentRows
 from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
 from ragworth.formats.frames import read_parquet
+from ragworth.formats.logs.document_rows import DocumentRows
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant, read_values
 
 HEAD_BYTES = 1 << 18

@@ -20,7 +20,7 @@ from ragworth.formats.grade_words import (
     scales_error,
     source_of,
 )
-from ragworth.formats.log_record import format_places
+from ragworth.formats.logs.records import format_places
 
 UNSURE_COLUMNS = frozenset(("label", "annotation"))
 """Names of grades that may also be the names of classes or clusters."""

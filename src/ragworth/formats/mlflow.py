@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_format import LogFormat
-from ragworth.formats.log_values import as_grade, as_row
-from ragworth.formats.tool_rows import find_field
+from ragworth.formats.logs.engine import LogFormat
+from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.tool_rows import find_field
+from ragworth.formats.logs.values import as_grade, as_row
 from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_if_json, trace_parser
 from ragworth.formats.values import objects
 

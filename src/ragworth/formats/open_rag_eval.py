@@ -7,11 +7,11 @@ from typing import Any
 
 from ragworth.core.errors import quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_values import as_answer, as_name, as_repeat, as_row, as_texts
+from ragworth.formats.logs.engine import LogFormat, Reject
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
+from ragworth.formats.logs.values import as_answer, as_name, as_repeat, as_row, as_texts
 from ragworth.formats.values import WrongLineError, as_text
 
 NAMES = {

@@ -16,7 +16,6 @@ from ragworth.data import Outcomes
 from ragworth.data.coercion import ID_ALIASES, find_id_column
 from ragworth.data.collection import plain_text, text_id
 from ragworth.formats.csv import UNNAMED, read_text_csv
-from ragworth.formats.fields import SYSTEM_COLUMNS
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.frames import read_table
 from ragworth.formats.grade_words import (
@@ -31,6 +30,7 @@ from ragworth.formats.grade_words import (
     read_grades,
     scales_error,
 )
+from ragworth.formats.logs.fields import SYSTEM_COLUMNS
 
 INDEXES = {UNNAMED, "__index_level_0__"}
 """Names of columns that number the rows of a pandas data frame."""

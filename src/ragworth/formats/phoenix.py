@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_rows import mapped_grades
-from ragworth.formats.log_values import as_grade, as_row, parse_cell
+from ragworth.formats.logs.engine import LogFormat, Reject
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.rows import mapped_grades
+from ragworth.formats.logs.values import as_grade, as_row, parse_cell
 from ragworth.formats.openinference import flatten, make_step
 from ragworth.formats.traces import TraceStep, trace_records, unless_mapped
 from ragworth.formats.values import WrongLineError

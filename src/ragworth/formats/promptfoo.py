@@ -15,13 +15,13 @@ from ragworth.core.errors import format_count, quote_short
 from ragworth.data.collection import plain_text, text_id
 from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.grade_names import name_with_direction
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_format import LogFormat
-from ragworth.formats.log_values import as_answer, as_grades, as_row
-from ragworth.formats.missing_answers import ERROR
-from ragworth.formats.tool_rows import ToolRow, find_field, tool_parser, unknown_question
+from ragworth.formats.logs.engine import LogFormat
+from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.missing_answers import ERROR
+from ragworth.formats.logs.tool_rows import ToolRow, find_field, tool_parser, unknown_question
+from ragworth.formats.logs.values import as_answer, as_grades, as_row
 from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
 

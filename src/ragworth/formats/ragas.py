@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
 from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject, parse_rows
-from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_values import as_grade
+from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
+from ragworth.formats.logs.values import as_grade
 from ragworth.formats.values import WrongLineError
 
 NAMES = {

@@ -12,13 +12,13 @@ from typing import Any
 
 from ragworth.core.errors import quote_short
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import LogFormat, Reject
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_rows import read_record
-from ragworth.formats.log_values import as_answer, as_row, as_texts
-from ragworth.formats.unused_columns import UnusedColumns
+from ragworth.formats.logs.engine import LogFormat, Reject
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.rows import read_record
+from ragworth.formats.logs.unused_columns import UnusedColumns
+from ragworth.formats.logs.values import as_answer, as_row, as_texts
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_number, as_text
 
 NAMES = {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ragworth.core.errors import TableError, format_names, with_article
 from ragworth.data.coercion import to_frame
 from ragworth.formats.log_files import HEAD_ROWS
-from ragworth.formats.log_values import as_row
+from ragworth.formats.logs.values import as_row
 
 HOLDERS = ("samples", "test_cases", "goldens", "examples")
 """Attributes of other libraries' datasets that hold the rows: ragas, deepeval, LlamaIndex."""

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
 from ragworth.core.nested_text import parse_json
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import Parser, Reject, parse_rows
-from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_rows import mapped_grades, without_blank
-from ragworth.formats.log_values import as_answer, as_row, parse_cell
-from ragworth.formats.missing_answers import ERROR
+from ragworth.formats.logs.engine import Parser, Reject, parse_rows
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.missing_answers import ERROR
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
+from ragworth.formats.logs.rows import mapped_grades, without_blank
+from ragworth.formats.logs.values import as_answer, as_row, parse_cell
 from ragworth.formats.values import WrongLineError, as_text
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")

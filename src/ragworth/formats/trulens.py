@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.fields import FIELDS, FieldFinder
 from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_format import LogFormat
-from ragworth.formats.log_passages import as_passages
-from ragworth.formats.log_values import as_grade, as_row
-from ragworth.formats.tool_rows import find_field
+from ragworth.formats.logs.engine import LogFormat
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.tool_rows import find_field
+from ragworth.formats.logs.values import as_grade, as_row
 from ragworth.formats.traces import TraceStep, parse_if_json, trace_parser
 from ragworth.formats.values import WrongLineError, objects
 

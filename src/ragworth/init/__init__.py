@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from ragworth.core.errors import InputError
 from ragworth.evaluation.consent import ServerConsent, remote_host
-from ragworth.formats.fields import quote_argument
 from ragworth.formats.files import create_file
+from ragworth.formats.logs.fields import quote_argument
 from ragworth.init.templates import TEMPLATES
 from ragworth.init.toml_writer import fill_template
 from ragworth.workspace import config

@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_names
-from ragworth.formats.fields import FieldFinder
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.log_format import Parser, Reject
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_rows import read_record
-from ragworth.formats.log_values import as_row
-from ragworth.formats.missing_answers import ERROR
+from ragworth.formats.logs.engine import Parser, Reject
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.missing_answers import ERROR
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.rows import read_record
+from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import WrongLineError
 
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from ragworth.core.errors import format_names, quote_short
-from ragworth.formats.fields import plain_name
-from ragworth.formats.log_record import LoggedPassage
-from ragworth.formats.log_values import as_grade, as_row, is_given, parse_cell
-from ragworth.formats.search_hits import find_hits
+from ragworth.formats.logs.fields import plain_name
+from ragworth.formats.logs.records import LoggedPassage
+from ragworth.formats.logs.search_hits import find_hits
+from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 TEXT_KEYS = (

@@ -18,9 +18,9 @@ from ragworth.data import OK, Answers, Contexts, Judgments
 from ragworth.data.collection import Collection, plain_text, text_id
 from ragworth.data.ranking import rising_notes
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.log_collector import LogCollector
 from ragworth.formats.log_grades import LogGrades
-from ragworth.formats.log_record import LoggedPassage
+from ragworth.formats.logs.collector import LogCollector
+from ragworth.formats.logs.records import LoggedPassage
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragworth.core.errors import format_names
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
-from ragworth.formats.log_passages import ID_KEYS, as_passages
-from ragworth.formats.log_record import LoggedPassage, LogRecord
-from ragworth.formats.log_values import (
+from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
+from ragworth.formats.logs.passages import ID_KEYS, as_passages
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
+from ragworth.formats.logs.values import (
     as_answer,
     as_grades,
     as_name,
@@ -19,7 +20,6 @@ from ragworth.formats.log_values import (
     parse_cell,
     plain_value,
 )
-from ragworth.formats.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.values import WrongLineError, as_text
 
 BLANK_NOTE = "passages without any text are left out"

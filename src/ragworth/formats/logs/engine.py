@@ -14,10 +14,7 @@ from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
 from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.document_rows import DocumentRows, find_rows
-from ragworth.formats.fields import GRADE_FIELDS, FieldFinder, Names
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.log_collector import TWICE, repeats_error
 from ragworth.formats.log_files import (
     MAX_REPORTED,
     LogRows,
@@ -27,12 +24,15 @@ from ragworth.formats.log_files import (
     sample_rows,
     unpack_rows,
 )
-from ragworth.formats.log_passages import as_passage
-from ragworth.formats.log_record import LogRecord
-from ragworth.formats.log_rows import read_record
-from ragworth.formats.log_values import as_row
-from ragworth.formats.rag_log import LogBuilder
-from ragworth.formats.unused_columns import UnusedColumns
+from ragworth.formats.logs.collector import TWICE, repeats_error
+from ragworth.formats.logs.document_rows import DocumentRows, find_rows
+from ragworth.formats.logs.fields import GRADE_FIELDS, FieldFinder, Names
+from ragworth.formats.logs.passages import as_passage
+from ragworth.formats.logs.records import LogRecord
+from ragworth.formats.logs.rows import read_record
+from ragworth.formats.logs.tables import LogBuilder
+from ragworth.formats.logs.unused_columns import UnusedColumns
+from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import WrongLineError
 
 Reject = Callable[[int, str], None]

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ragworth.core.errors import FormatError, Hint, format_names
-from ragworth.formats.fields import JOIN, FieldFinder, plain_name, quote_argument
-from ragworth.formats.log_values import parse_cell
+from ragworth.formats.logs.fields import JOIN, FieldFinder, plain_name, quote_argument
+from ragworth.formats.logs.values import parse_cell
 from ragworth.formats.values import WrongLineError
 
 SEEN_ROWS = 500

@@ -10,11 +10,11 @@ from typing import NamedTuple
 from ragworth.core.errors import FormatError, Hint, format_list, quote_short
 from ragworth.data.collection import plain_text, text_id
 from ragworth.data.definitions import TRUNCATED
-from ragworth.formats.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.grade_words import Grade
-from ragworth.formats.log_record import LoggedPassage, LogRecord, format_places
-from ragworth.formats.log_values import as_grade
-from ragworth.formats.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
+from ragworth.formats.logs.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.logs.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
+from ragworth.formats.logs.records import LoggedPassage, LogRecord, format_places
+from ragworth.formats.logs.values import as_grade
 from ragworth.formats.values import WrongLineError, as_text
 
 TWICE = "occurs twice"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ragworth.formats.fields import FIELDS, FieldFinder, plain_name
-from ragworth.formats.search_hits import is_chroma
+from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.search_hits import is_chroma
 
 Row = dict[str, Any]
 

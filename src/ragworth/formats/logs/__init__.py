@@ -1,0 +1,1 @@
+"""RAG logs: what evaluation tools, frameworks and programs write about questions, passages and answers."""
