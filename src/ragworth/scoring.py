@@ -17,10 +17,10 @@ from ragworth.core.errors import InputError, MetricError, format_count
 from ragworth.data import Contexts, Judgments, Ratings, Scores
 from ragworth.data.coercion import Data
 from ragworth.data.collection import Collection
-from ragworth.formats.theta import Theta, digest_query
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
 from ragworth.metrics.parsing import Metrics, parse, parse_all, try_parse
+from ragworth.metrics.theta import Theta, digest_query
 from ragworth.metrics.token_counts import Tokens
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.workspace.arguments import to_contexts, to_judgments, to_ratings

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 import ragworth
 from ragworth.cli import main
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 from ragworth.results import Results
 from tests.fitting.samples import World, world
 

@@ -9,7 +9,7 @@ import pytest
 
 from ragworth import evaluate
 from ragworth.core.errors import InputError
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 from ragworth.results import Results
 from tests.evaluation.samples import TOML, Models, statuses, workspace
 

@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.fitting import AblationResult, FittingTables, ablate_tables, fit
 from ragworth.fitting.sentences import ablation_sentence
-from ragworth.formats.theta import Variant
+from ragworth.metrics.theta import Variant
 from tests.fitting.samples import World, world
 from tests.fitting.test_sweep import by_query, scored
 

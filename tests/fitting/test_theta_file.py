@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragworth.core.errors import FormatError
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 
 GOOD = Theta(
     2,
@@ -104,7 +104,7 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         (b"[" * 100_000, "invalid JSON"),
         (b'{"alpha": [NaN]}', "a finite number"),
         (b" " * (1 << 25), "too large"),
-        (b"\x1f\x8b\x08\x00broken", "damaged"),
+        (b"\x1f\x8b\x08\x00packed", "invalid JSON"),
     ],
 )
 def test_hostile_bytes(tmp_path: Path, data: bytes, said: str) -> None:
@@ -114,7 +114,7 @@ def test_hostile_bytes(tmp_path: Path, data: bytes, said: str) -> None:
 
 
 def test_no_file_a_folder_and_no_name(tmp_path: Path) -> None:
-    for path, said in ((tmp_path / "no.json", "no such file"), (tmp_path, "folder"), ("a\0b", "invalid file name")):
+    for path, said in ((tmp_path / "no.json", "no such file"), (tmp_path, "directory"), ("a\0b", "null byte")):
         with pytest.raises(FormatError, match=said):
             Theta.read(path)
     with pytest.raises(FormatError, match="cannot be written"):

@@ -18,7 +18,7 @@ from ragworth.fitting import FittingTables, fit, fit_tables
 from ragworth.fitting.ranking_svm import fit_ranking_svm, ranked_pairs
 from ragworth.fitting.rows import Floats, assign_folds, build_fitting_rows
 from ragworth.fitting.udcg_weights import FitData, feature_metrics, held_out_scores, scale_weights
-from ragworth.formats.theta import Theta, Variant
+from ragworth.metrics.theta import Theta, Variant
 from tests.fitting.samples import ALPHA, BETA, World, cosine, graded, spearman, world
 from tests.tiers import slow
 

@@ -1,4 +1,4 @@
-"""Files of conversations: ragworth's own and those of five test collections."""
+"""Files of conversations: ragworth's own and those of three test collections."""
 
 from __future__ import annotations
 
@@ -94,68 +94,6 @@ def test_queries_may_be_conversations(tmp_path: Path) -> None:
     assert texts.read(f"conversations:{path}", "queries").turns.height == 2
     plain = write_lines(tmp_path / "queries.jsonl", {"_id": "q", "text": "What?"})
     assert texts.read(plain, "queries").turns.height == 0
-
-
-QRECC = {
-    "Context": ["What can you tell me about Gary Cherone?", "He is a singer."],
-    "Question": "Did he sing well?",
-    "Rewrite": "Did Gary Cherone sing well?",
-    "Answer": "Yes.",
-    "Conversation_no": 1,
-    "Turn_no": 2,
-}
-
-
-def test_qrecc(tmp_path: Path) -> None:
-    path = tmp_path / "qrecc.json"
-    path.write_text(json.dumps([QRECC, QRECC | {"Turn_no": 3, "Answer": "", "Rewrite": ""}]))
-    first, second = turns_of(made := load(path, "qrecc"))
-    assert first.query == "1_2"
-    assert [message.role for message in first.history] == ["user", "assistant"]
-    assert (first.rewrite, second.rewrite) == ("Did Gary Cherone sing well?", None)
-    assert made.answers.rows() == [("1_2", "Yes.")]
-
-
-def test_qrecc_without_context_takes_the_turns_before(tmp_path: Path) -> None:
-    rows = [
-        {
-            "Conversation_no": 7,
-            "Turn_no": n,
-            "Question": f"q{n}",
-            "Truth_rewrite": f"r{n}",
-            "Truth_answer": f"a{n}",
-            "Truth_passages": [f"p{n}"],
-        }
-        for n in (1, 2)
-    ]
-    path = tmp_path / "scai.json"
-    path.write_text(json.dumps(rows))
-    _, second = turns_of(made := load(path, "qrecc"))
-    assert second.history == (Message("user", "q1"), Message("assistant", "a1"))
-    assert made.relevance is not None
-    assert made.relevance.frame["passage"].to_list() == ["p1", "p2"]
-
-
-def test_topiocqa(tmp_path: Path) -> None:
-    row = {
-        "Conversation_no": 4,
-        "Turn_no": 2,
-        "Question": "who wrote it?",
-        "Answer": "Ann Lee",
-        "Additional_answers": [{"Answer": "A. Lee"}],
-        "Topic": "Mills",
-        "Rationale": "Ann Lee wrote it.",
-        "Context": ["what is the mill song?", "A song."],
-        "Gold_passage": {"id": "wiki:1", "title": "Mill", "text": "Ann Lee wrote it."},
-    }
-    path = tmp_path / "topiocqa.json"
-    path.write_text(json.dumps([row, row | {"Turn_no": 3, "Answer": "UNANSWERABLE", "Additional_answers": []}]))
-    first, _ = turns_of(made := load(path, "topiocqa"))
-    assert first.history == (Message("user", "what is the mill song?"), Message("assistant", "A song."))
-    assert made.answers.rows() == [("4_2", "Ann Lee"), ("4_2", "A. Lee")]
-    assert made.passages.rows() == [("wiki:1", "Mill\nAnn Lee wrote it.")]
-    assert made.relevance is not None
-    assert len(made.relevance) == 2
 
 
 CANARD = {

@@ -63,8 +63,6 @@ def lines(*rows: object) -> bytes:
 
 
 TURN = {"query": "q2", "text": "And so?", "conversation": "c", "turn": 2, "rewrite": "And why so?", "answers": ["so"]}
-QRECC = {"Conversation_no": 1, "Turn_no": 2, "Question": "And so?", "Rewrite": "And why so?", "Context": ["why?", "so"]}
-TOPIOCQA = {"Conversation_no": 1, "Turn_no": 2, "Question": "And so?", "Context": ["why?", "so"], "Answer": "so"}
 CANARD = {
     "QuAC_dialog_id": "d",
     "Question_no": 2,
@@ -91,8 +89,6 @@ MTRAG = {
 
 VALID: dict[tuple[str, str], list[bytes]] = {
     ("conversations", "load"): [lines(TURN | {"history": [{"role": "user", "text": "why?"}]})],
-    ("qrecc", "load"): [json.dumps([QRECC]).encode()],
-    ("topiocqa", "load"): [json.dumps([TOPIOCQA]).encode()],
     ("canard", "load"): [json.dumps([CANARD]).encode()],
     ("cast", "load"): [json.dumps([CAST]).encode()],
     ("mtrag", "load"): [lines(MTRAG)],
@@ -139,9 +135,7 @@ VALID: dict[tuple[str, str], list[bytes]] = {
     ("exam", "ratings"): [EXAM],
     ("exam", "load"): [EXAM],
 }
-ENDINGS = dict.fromkeys(("qrecc", "topiocqa", "canard", "cast", "pytrec_eval"), "json") | dict.fromkeys(
-    ("conversations", "mtrag"), "jsonl"
-)
+ENDINGS = dict.fromkeys(("canard", "cast", "pytrec_eval"), "json") | dict.fromkeys(("conversations", "mtrag"), "jsonl")
 CASES = [pytest.param(*case, id="-".join(case)) for case in VALID]
 
 

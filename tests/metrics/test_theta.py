@@ -14,9 +14,9 @@ import ragworth
 from ragworth import scoring
 from ragworth.core.errors import FormatError, MetricError
 from ragworth.data import Contexts, Judgments
-from ragworth.formats.theta import Theta
 from ragworth.metrics import engine
 from ragworth.metrics.parsing import parse
+from ragworth.metrics.theta import Theta
 from tests.metrics.cases import answers, judged, shown
 from tests.tiers import slow
 

@@ -19,9 +19,9 @@ import ragworth
 from ragworth.core.errors import InputError
 from ragworth.data import Contexts, Judgments, Outcomes, Scores
 from ragworth.data.collection import Collection
-from ragworth.formats.theta import Theta
 from ragworth.llm.contract import Generate, Request
 from ragworth.llm.scripted import ScriptedReply
+from ragworth.metrics.theta import Theta
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.page.relations import outcome_predictions
 from ragworth.results import Results

@@ -15,7 +15,7 @@ from scipy import stats
 import ragworth
 from ragworth import Scores, score
 from ragworth.core.errors import InputError
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 from ragworth.results import Results
 from ragworth.studies.context_size import ContextSize, SizedCase
 from tests.studies.conftest import Opened

@@ -34,7 +34,7 @@ def conversation_options(function: F) -> F:
             "-c",
             "--collection",
             required=True,
-            help="Conversations: JSONL with one turn per line, QReCC, CAsT, MT-RAG, …",
+            help="Conversations: JSONL with one turn per line, CANARD, CAsT, MT-RAG",
         ),
         click.option("-p", "--passages", help="Texts of passages: JSONL, Parquet, CSV or TSV."),
         click.option("-a", "--answers", help="Accepted answers: JSONL, Parquet, CSV or TSV."),

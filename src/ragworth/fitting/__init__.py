@@ -9,7 +9,7 @@ from ragworth.fitting.ablation import AblationResult, ablate_tables
 from ragworth.fitting.rows import FittingTables
 from ragworth.fitting.sweep import SweepResult, sweep, sweep_tables
 from ragworth.fitting.udcg_weights import fit, fit_tables
-from ragworth.formats.theta import Theta, Variant
+from ragworth.metrics.theta import Theta, Variant
 
 __all__ = [
     "AblationResult",

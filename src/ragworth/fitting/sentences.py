@@ -7,7 +7,7 @@ from typing import Any
 
 from ragworth.fitting.ablation import AblationResult
 from ragworth.fitting.parameter_choice import CorrelationKind, ParameterChoice
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 from ragworth.stats.resampling import ConfidenceInterval
 
 KIND_WORDS: dict[CorrelationKind, str] = {"within": "within queries", "pooled": "over all contexts"}

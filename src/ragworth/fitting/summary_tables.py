@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.fitting.ablation import AblationResult
 from ragworth.fitting.sweep import SweepResult
-from ragworth.formats.theta import Theta
+from ragworth.metrics.theta import Theta
 from ragworth.report.render import format_p_value
 
 CORRELATION_COLUMNS = {

@@ -23,9 +23,9 @@ from ragworth.fitting.rows import (
     describe_sources,
     round_to_digits,
 )
-from ragworth.formats.theta import VARIANTS, Theta, Variant, digest_query
 from ragworth.metrics import METRICS
 from ragworth.metrics.declaration import Metric
+from ragworth.metrics.theta import VARIANTS, Theta, Variant, digest_query
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.within_query import query_correlations, within_query_correlations, within_query_gaps

@@ -12,8 +12,6 @@ FORMATS: Registry[Format] = Registry(
         "trec": "ragworth.formats.trec:FORMAT",
         "table": "ragworth.formats.frames:FORMAT",
         "conversations": "ragworth.formats.conversations:FORMAT",
-        "qrecc": "ragworth.formats.qrecc:FORMAT",
-        "topiocqa": "ragworth.formats.topiocqa:FORMAT",
         "canard": "ragworth.formats.canard:FORMAT",
         "cast": "ragworth.formats.cast:FORMAT",
         "mtrag": "ragworth.formats.mtrag:FORMAT",

@@ -9,8 +9,8 @@ answers    ``{"query_id": …, "answers": ["…", …]}``         query, text (o
 questions  ``{"query_id": …, "subquestions": ["…", …]}``    query, subquestion, text
 ========== ================================================ =========================================
 
-Queries may also be a file of conversations (``conversations``, ``qrecc``, ``topiocqa``, ``canard``, ``cast``,
-``mtrag``): then their turns are read, with the answers, passages and labels in the same file.
+Queries may also be a file of conversations (``conversations``, ``canard``, ``cast``, ``mtrag``): then their turns are
+read, with the answers, passages and labels in the same file.
 
 A TSV file of queries or passages may also have an id and a text on each line and no header, as in TREC and MS MARCO.
 A sub-question in JSONL is a text, numbered from 1, or ``{"id": …, "text": …}``.
@@ -37,7 +37,7 @@ from ragworth.formats.jsonl import read_objects, read_texts
 from ragworth.formats.log_files import sample_file
 from ragworth.formats.values import WrongLineError, as_id, as_text
 
-CONVERSATION_FORMATS = ("conversations", "qrecc", "topiocqa", "canard", "cast", "mtrag")
+CONVERSATION_FORMATS = ("conversations", "canard", "cast", "mtrag")
 
 CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
 PAIRS = "an id and a text on each line, separated by a tab"

@@ -12,9 +12,9 @@ import polars as pl
 from ragworth.core.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.core.limits import max_line
 from ragworth.formats.files import UTF16_MARKS, EncodingError, open_file
-from ragworth.formats.plain_text import READERS, PlainText
 from ragworth.retrieval import documents as tables
 from ragworth.retrieval.documents import SCHEMA, Documents
+from ragworth.retrieval.plain_text import READERS, PlainText
 
 MAX_LISTED = 11
 """How many files an error lists after the first."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from ragworth.core.errors import FormatError, format_count
 from ragworth.core.nested_text import InvalidValueError, validate_json
-from ragworth.formats.files import create_file, open_file
+from ragworth.core.output import open_output
 
 MAX_BYTES = 1 << 24
 """Maximum file size in bytes."""
@@ -76,14 +76,18 @@ class Theta:
     def write(self, path: str | Path) -> None:
         """Write the file atomically."""
         text = json.dumps(asdict(self), ensure_ascii=False, indent=1, allow_nan=False)
-        with create_file(path) as stream:
-            stream.write((text + "\n").encode())
+        with open_output(Path(path), private=False) as part:
+            part.stream.write((text + "\n").encode())
 
     @classmethod
     def read(cls, path: str | Path) -> Theta:
         """Read a file written by :meth:`write`, reporting all its problems at once."""
-        with open_file(Path(path)) as stream:
-            data = stream.read(MAX_BYTES + 1)
+        try:
+            with Path(path).open("rb") as stream:
+                data = stream.read(MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            found = "no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+            raise FormatError(found, file=str(path), expected=EXPECTED, remedy="check the path") from error
         if len(data) > MAX_BYTES:
             raise FormatError("the file is too large", file=str(path), expected=EXPECTED)
         try:
