@@ -13,10 +13,10 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.messages import find_answer, find_question, parse_if_json
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.records import LogRecord
 from ragworth.formats.logs.values import as_row
-from ragworth.formats.traces import find_answer, find_question, parse_if_json
 from ragworth.formats.values import WrongLineError, objects
 
 REPLIES = ("response", "completion", "output")

@@ -14,9 +14,9 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.messages import find_answer
 from ragworth.formats.logs.records import LogRecord
 from ragworth.formats.logs.values import as_row
-from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
 
 NAMES = {

@@ -16,11 +16,11 @@ from ragworth.formats.grade_words import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.messages import find_answer, find_question
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.records import LogRecord
 from ragworth.formats.logs.rows import read_relevant, without_blank
 from ragworth.formats.logs.values import as_grade, as_repeat, as_row, as_texts
-from ragworth.formats.traces import find_answer, find_question
 from ragworth.formats.values import WrongLineError, as_dict, as_id
 
 NAMES = {name: FIELDS[name] for name in ("passages", "passage_ids", "relevant", "relevant_ids", "system")}

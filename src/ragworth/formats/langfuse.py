@@ -10,11 +10,12 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject
 from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.messages import parse_if_json
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades
 from ragworth.formats.logs.values import as_row
-from ragworth.formats.traces import TraceStep, parse_if_json, trace_records, unless_mapped
+from ragworth.formats.traces import TraceStep, trace_records, unless_mapped
 from ragworth.formats.values import WrongLineError, as_dict, as_list
 
 KINDS = {"GENERATION": "LLM", "RETRIEVER": "RETRIEVER"}

@@ -14,9 +14,10 @@ from ragworth.formats.contract import FileSample
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.messages import find_question, parse_if_json
 from ragworth.formats.logs.tool_rows import find_field
 from ragworth.formats.logs.values import as_grade, as_row
-from ragworth.formats.traces import TraceStep, find_documents, find_question, parse_if_json, trace_parser
+from ragworth.formats.traces import TraceStep, find_documents, trace_parser
 from ragworth.formats.values import objects
 
 KINDS = {"CHAT_MODEL": "LLM"}

@@ -19,10 +19,10 @@ from ragworth.formats.grade_names import name_with_direction
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
+from ragworth.formats.logs.messages import find_answer
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.tool_rows import ToolRow, find_field, tool_parser, unknown_question
 from ragworth.formats.logs.values import as_answer, as_grades, as_row
-from ragworth.formats.traces import find_answer
 from ragworth.formats.values import objects
 
 NAMES = {

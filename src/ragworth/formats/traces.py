@@ -12,22 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.core.nested_text import parse_json
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import Parser, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.messages import find_answer, find_question, find_references
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades, without_blank
-from ragworth.formats.logs.values import as_answer, as_row, parse_cell
+from ragworth.formats.logs.values import as_row, parse_cell
 from ragworth.formats.values import WrongLineError, as_text
-
-QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
-ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
-REFERENCE_KEYS = ("answers", *ANSWER_KEYS, *FIELDS["accepted"])
-QUESTION_KEYS_INSIDE = ("args", "kwargs", "data")
-MAX_DEPTH = 6
 
 
 class TraceStep(NamedTuple):
@@ -164,91 +158,9 @@ def _outermost(steps: list[TraceStep], known: Mapping[str, TraceStep]) -> list[T
     return [step for step in steps if not inside(step)]
 
 
-def parse_if_json(value: Any) -> Any:
-    """Objects, lists and quoted texts that are written as text."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "[", '"'):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
-
-
-def find_question(value: Any) -> str | None:
-    """The question in an input: a text, a field of an object, or the last message of the user."""
-    return _find(value, QUESTION_KEYS, "user")
-
-
-def find_answer(value: Any) -> str | None:
-    """The answer in an output: a text, a field of an object, or the last message of the assistant.
-
-    A number, or true or false, is an answer if there is no text.
-    """
-    text = _find(value, ANSWER_KEYS, "assistant")
-    return text if text is not None else _find_number(value)
-
-
 def find_documents(output: Any) -> Any:
     """The passages in an output: a list under a usual name."""
     found = (
         FieldFinder({"passages": FIELDS["passages"]}).get(output, "passages") if isinstance(output, Mapping) else None
     )
     return found if isinstance(found, list) else None
-
-
-def find_references(value: Any, depth: int = 0) -> list[str]:
-    """The accepted answers in a reference output: like an answer, or a list of answers that are no messages."""
-    value = parse_if_json(value)
-    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
-        if found := next((texts for texts in inside if texts), []):
-            return found
-    if isinstance(value, list) and depth <= MAX_DEPTH and not any(_is_message(each) for each in value):
-        return [text for each in value for text in find_references(each, depth + 1)]
-    text = find_answer(value)
-    return [] if text is None else [text]
-
-
-def _is_message(value: Any) -> bool:
-    return isinstance(value, Mapping) and ("type" in value or bool(_role(value)))
-
-
-def _find_number(value: Any, depth: int = 0) -> str | None:
-    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        inside = (_find_number(parse_if_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
-        return next((text for text in inside if text is not None), None)
-    return as_answer(value) if isinstance(value, int | float) else None
-
-
-def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
-    value = parse_if_json(value)
-    if isinstance(value, str):
-        return value if value.strip() else None
-    if depth > MAX_DEPTH:
-        return None
-    if isinstance(value, Mapping):
-        inside = [
-            value[key]
-            for key in (*keys, "message", "message.content", "parts", "choices", *QUESTION_KEYS_INSIDE)
-            if key in value
-        ]
-        return next((text for each in inside if (text := _find(each, keys, role, depth + 1))), None)
-    if isinstance(value, list):
-        messages = [each for each in value if isinstance(each, Mapping)]
-        of_role = [each for each in messages if _role(each) in (role, {"user": "human", "assistant": "ai"}[role])]
-        ordered = (
-            [*reversed(of_role)]
-            if of_role
-            else [each for each in value if not (isinstance(each, Mapping) and _role(each))]
-        )
-        return next((text for each in ordered if (text := _find(each, keys, role, depth + 1))), None)
-    return None
-
-
-def _role(message: Mapping[str, Any]) -> Any:
-    inner = message.get("message")
-    return (
-        message.get("role")
-        or message.get("message.role")
-        or (inner.get("role") if isinstance(inner, Mapping) else None)
-    )

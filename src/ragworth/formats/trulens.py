@@ -15,10 +15,11 @@ from ragworth.formats.grade_names import direction_of_name
 from ragworth.formats.grade_words import Grade
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.messages import parse_if_json
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.tool_rows import find_field
 from ragworth.formats.logs.values import as_grade, as_row
-from ragworth.formats.traces import TraceStep, parse_if_json, trace_parser
+from ragworth.formats.traces import TraceStep, trace_parser
 from ragworth.formats.values import WrongLineError, objects
 
 CALLS = "_calls"
