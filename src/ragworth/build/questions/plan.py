@@ -19,15 +19,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
 
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
-from ragworth.core.errors import FormatError, InputError, format_list
+from ragworth.core.errors import FormatError, format_list
 from ragworth.core.nested_text import InvalidValueError, parse_toml, validate_value
 from ragworth.formats.files import open_file
 
@@ -36,32 +38,38 @@ CANDIDATES = 100
 """Passages that a writer may try for one question."""
 
 
+def _names(known: Iterable[str]) -> AfterValidator:
+    """Shares have known names, and one is above 0."""
+
+    def check(shares: Mapping[str, float]) -> Mapping[str, float]:
+        if unknown := [name for name in shares if name not in known]:
+            raise ValueError(f"there is no {format_list(unknown)}; expected {', '.join(known)}", unknown[0])
+        if not any(shares.values()):
+            raise ValueError("all shares are 0; expected one above 0")
+        return shares
+
+    return AfterValidator(check)
+
+
+Shares = Mapping[str, Annotated[float, Field(ge=0)]]
+
+
 @dataclass(frozen=True)
 class QuestionPlan:
     """What to write: shares of types and styles, numbers, and the seed."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
-    questions: int = 100
-    drafts: float | None = None
+    questions: Annotated[int, Field(ge=1)] = 100
+    drafts: Annotated[float, Field(ge=1, le=20)] | None = None
     """Drafts for each question. None: `MODEL_DRAFTS`, or `RULE_DRAFTS` where rules write."""
-    seed: int = 0
-    types: Mapping[str, float] = field(default_factory=lambda: {n: t.share for n, t in QUESTION_TYPES.items()})
-    styles: Mapping[str, float] = field(default_factory=lambda: {name: share for name, (share, _) in STYLES.items()})
-
-    def __post_init__(self) -> None:
-        wrong = []
-        if self.questions < 1 or self.seed < 0:
-            wrong.append(f"questions is {self.questions} and seed {self.seed}; expected 1 or more, and 0 or more")
-        if self.drafts is not None and not 1 <= self.drafts <= 20:
-            wrong.append(f"drafts is {self.drafts}; expected a number from 1 to 20")
-        for name, shares, known in (("types", self.types, [*QUESTION_TYPES]), ("styles", self.styles, [*STYLES])):
-            if unknown := [repr(each) for each in shares if each not in known]:
-                wrong.append(f"{name} has no {format_list(unknown)}; expected {', '.join(known)}")
-            if any(share < 0 for share in shares.values()) or not sum(shares.values()) > 0:
-                wrong.append(f"{name} is {dict(shares)}; expected shares from 0, and one above 0")
-        if wrong:
-            raise InputError(f"the plan: {wrong[0]}", more=tuple(wrong[1:]))
+    seed: Annotated[int, Field(ge=0)] = 0
+    types: Annotated[Shares, _names(QUESTION_TYPES)] = field(
+        default_factory=lambda: {n: t.share for n, t in QUESTION_TYPES.items()}
+    )
+    styles: Annotated[Shares, _names(STYLES)] = field(
+        default_factory=lambda: {name: share for name, (share, _) in STYLES.items()}
+    )
 
     @property
     def draft_count(self) -> int:
@@ -85,16 +93,15 @@ def read_plan(path: str | Path, **changes: Any) -> QuestionPlan:
     with open_file(path) as stream:
         data = stream.read()
     try:
-        given = parse_toml(data.decode("utf-8-sig"), str(path), expected="a plan in TOML")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FormatError(f"this is no text in UTF-8 ({error})", file=str(path)) from error
+    given = parse_toml(text, str(path), expected="a plan in TOML")
     given |= {name: value for name, value in changes.items() if value is not None}
     try:
         plan: QuestionPlan = validate_value(QuestionPlan, given)
     except InvalidValueError as error:
         raise FormatError(f"the plan: {error.texts[0]}", more=error.texts[1:], file=str(path)) from None
-    except InputError as error:
-        raise error.copy(file=str(path)) from error
     return plan
 
 

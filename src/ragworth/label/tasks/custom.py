@@ -36,20 +36,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from ragworth.core.errors import FormatError, InputError, format_list, quote_short
-from ragworth.core.nested_text import InvalidValueError, ValueProblem, parse_toml, validate_value
+from ragworth.core.nested_text import InvalidValueError, parse_toml, validate_value
 from ragworth.label.tasks.answer_grade import AnswerGradeTask
 from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableName, TableRow
 from ragworth.label.tasks.fields import (
-    MAX_TEXT,
+    NAME,
     TABLE_CONFIG,
     ChoiceField,
     LabelField,
     Requirement,
     SpansField,
-    TextField,
     Value,
 )
 from ragworth.label.tasks.question_soundness import QuestionSoundnessTask
@@ -72,25 +71,84 @@ TABLES: dict[str, TableName] = {
     "items": "custom",
 }
 FIELD_TYPES = ("choice", "spans", "text")
-NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 RESERVED = {"judge", "query", "passage", "subquestion", "system", "repeat", "aspect", "value", "status", "source"}
 SHORTCUTS = frozenset("u?cshxi")
 """Keys that the page uses itself."""
 
 
+def _check_parts(parts: tuple[ItemPart, ...], info: ValidationInfo) -> tuple[ItemPart, ...]:
+    """Only a task about items of the user's own says what they show."""
+    about = info.data.get("about")
+    if about == "items" and not parts:
+        raise ValueError('nothing says what an item shows; expected [[parts]], or about = "passages"')
+    if about in TABLES and about != "items" and parts:
+        raise ValueError(f'[[parts]] of a task about {about}; expected about = "items"')
+    return parts
+
+
+def _check_field(field: LabelField, info: ValidationInfo) -> LabelField:
+    """A field has a name that the exported tables don't use; spans are in parts that the item shows."""
+    if field.name in RESERVED:
+        raise ValueError(f"a field is called {quote_short(field.name)}; expected another name", "name")
+    if isinstance(field, SpansField) and {"about", "parts"} <= info.data.keys():
+        base = BASES[info.data["about"]]
+        shown = [part.name for part in (base.parts if base else info.data["parts"])]
+        if not set(field.parts) <= set(shown):
+            raise ValueError(f"parts is {quote_short(list(field.parts))}; expected {format_list(shown)}", "parts")
+    return field
+
+
+def _check_fields(fields: tuple[LabelField, ...]) -> tuple[LabelField, ...]:
+    """One field is a choice, and no two share a name or a key."""
+    choices = [field for field in fields if isinstance(field, ChoiceField)]
+    if not choices:
+        raise ValueError('there is no choice; expected [[fields]] with type = "choice" and options')
+    names = [field.name for field in fields]
+    if double := next((name for name in names if names.count(name) > 1), None):
+        raise ValueError(f"two fields are called {quote_short(double)}; expected another name")
+    taken = set(SHORTCUTS)
+    for field in choices:
+        for option in field.options:
+            if option.key in taken:
+                problem = f"the key of {option.value!r} is {quote_short(option.key)}, which something else uses"
+                raise ValueError(f"{problem}; expected another character, such as 1", fields.index(field), "options")
+            taken.add(option.key)
+    return fields
+
+
+def _check_rule(rule: Requirement, info: ValidationInfo) -> Requirement:
+    """A rule names a choice, some of its values, and a field."""
+    fields: dict[str, LabelField] = {field.name: field for field in info.data.get("fields", ())}
+    chosen = fields.get(rule.field)
+    if not fields:
+        return rule
+    if not isinstance(chosen, ChoiceField):
+        raise ValueError(f"field is {quote_short(rule.field)}; expected the name of a choice", "field")
+    known = [option.value for option in chosen.options]
+    if not set(rule.values) <= set(known):
+        given = quote_short(list(rule.values))
+        raise ValueError(f"values is {given}; expected a list of {format_list(known)}", "values")
+    if rule.requires not in fields:
+        raise ValueError(f"requires is {quote_short(rule.requires)}; expected {format_list([*fields])}", "requires")
+    return rule
+
+
 @dataclass(frozen=True)
 class TaskFile:
-    """The tables of a file."""
+    """The tables of a file. Each is checked with the help of those before it."""
 
-    __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
+    __pydantic_config__: ClassVar[Mapping[str, Any]] = {**TABLE_CONFIG, "validate_default": True}
 
-    kind: str
+    kind: Annotated[str, Field(pattern=NAME)]
     title: str
     instructions: str
-    fields: tuple[Annotated[LabelField, Field(discriminator="type")], ...]
     about: Literal["passages", "answers", "questions", "items"] = "items"
-    parts: tuple[ItemPart, ...] = ()
-    rules: tuple[Requirement, ...] = ()
+    parts: Annotated[tuple[ItemPart, ...], AfterValidator(_check_parts)] = ()
+    fields: Annotated[
+        tuple[Annotated[LabelField, Field(discriminator="type"), AfterValidator(_check_field)], ...],
+        AfterValidator(_check_fields),
+    ] = ()
+    rules: tuple[Annotated[Requirement, AfterValidator(_check_rule)], ...] = ()
 
 
 class CustomTask(LabelTask):
@@ -152,8 +210,6 @@ def parse_custom_task(text: str, file: str = "") -> CustomTask:
     tables = parse_toml(text, file, expected="a task in TOML")
     try:
         task: TaskFile = validate_value(TaskFile, _with_defaults(tables))
-        if problems := list(_inconsistencies(task)):
-            raise InvalidValueError(problems)
     except InvalidValueError as error:
         line = _line(text.splitlines(), *error.problems[0].path)
         raise FormatError(error.texts[0], file=file, line=line, more=error.texts[1:]) from None
@@ -181,65 +237,6 @@ def _filled(row: Any, **defaults: str) -> Any:
 
 def _name(row: Any, key: str) -> str:
     return str(row.get(key, "")) if isinstance(row, dict) else ""
-
-
-def _inconsistencies(task: TaskFile) -> Iterator[ValueProblem]:
-    """What can't be right although every value is of the right type."""
-    base = BASES[task.about]
-    if not NAME.fullmatch(task.kind):
-        yield ValueProblem(("kind",), f"kind is {quote_short(task.kind)}; expected small letters, digits, - and _")
-    if base is None and not task.parts:
-        yield ValueProblem((), 'nothing says what an item shows; expected [[parts]], or about = "passages"')
-    if base is not None and task.parts:
-        yield ValueProblem(("parts", 0), f'[[parts]] of a task about {task.about}; expected about = "items"')
-    if not any(isinstance(field, ChoiceField) for field in task.fields):
-        yield ValueProblem(("fields",), 'there is no choice; expected [[fields]] with type = "choice" and options')
-    shown = [part.name for part in (base.parts if base else task.parts)]
-    taken, keys = set(RESERVED), set(SHORTCUTS)
-    for at, field in enumerate(task.fields):
-        if not NAME.fullmatch(field.name) or field.name in taken:
-            yield ValueProblem(
-                ("fields", at, "name"), f"a field is called {quote_short(field.name)}; expected another name"
-            )
-        taken.add(field.name)
-        yield from (ValueProblem(("fields", at, *path), text) for path, text in _field_problems(field, shown, keys))
-    for at, rule in enumerate(task.rules):
-        yield from (ValueProblem(("rules", at, key), text) for key, text in _rule_problems(rule, task.fields))
-
-
-def _field_problems(field: LabelField, shown: list[str], keys: set[str]) -> Iterator[ValueProblem]:
-    """``shown``: names of the parts of an item; ``keys``: those that are taken, which grow."""
-    if isinstance(field, TextField):
-        if not 0 < field.max_length <= MAX_TEXT:
-            yield ValueProblem(("max_length",), f"max_length is {field.max_length:,}; expected 1 to {MAX_TEXT:,}")
-        return
-    if isinstance(field, SpansField):
-        if not field.parts or not set(field.parts) <= set(shown):
-            yield ValueProblem(("parts",), f"parts is {quote_short(list(field.parts))}; expected {format_list(shown)}")
-        return
-    values = [option.value for option in field.options]
-    if len(values) < 2 or len(set(values)) < len(values) or not all(value.strip() for value in values):
-        yield ValueProblem(("options",), f"{field.name} has the values {values}; expected two or more, each once")
-    if len({option.score is None for option in field.options}) > 1:
-        yield ValueProblem(("options",), "some options have a score and others don't; expected all of them, or none")
-    for option in field.options:
-        if len(option.key) != 1 or not option.key.isprintable() or option.key.isspace() or option.key in keys:
-            found = f"the key of {option.value!r} is {quote_short(option.key)}"
-            yield ValueProblem(("options",), f"{found}; expected one character that nothing else uses, such as 1")
-        keys.add(option.key)
-
-
-def _rule_problems(rule: Requirement, fields: Sequence[LabelField]) -> Iterator[tuple[str, str]]:
-    names = [field.name for field in fields]
-    chosen = next((field for field in fields if field.name == rule.field and isinstance(field, ChoiceField)), None)
-    if chosen is None:
-        yield "field", f"field is {quote_short(rule.field)}; expected the name of a choice"
-        return
-    known = [option.value for option in chosen.options]
-    if not rule.values or not set(rule.values) <= set(known):
-        yield "values", f"values is {quote_short(list(rule.values))}; expected a list of {format_list(known)}"
-    if rule.requires not in names:
-        yield "requires", f"requires is {quote_short(rule.requires)}; expected {format_list(names)}"
 
 
 def _line(lines: Sequence[str], table: str | int = "", at: str | int = 0, *keys: str | int) -> int | None:

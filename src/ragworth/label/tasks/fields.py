@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
 
 from ragworth.core.errors import format_list, quote_short
 
@@ -22,6 +24,8 @@ MAX_SPANS = 200
 """Maximum number of spans in one answer."""
 TABLE_CONFIG = {"extra": "forbid", "allow_inf_nan": False}
 """How pydantic checks the tables of a custom task."""
+NAME = r"^[a-z][a-z0-9_-]{0,39}$"
+"""How names of tasks and fields are written."""
 SPAN_KEYS = frozenset({"part", "start", "end", "sha256"})
 
 
@@ -34,11 +38,21 @@ class ScaleOption:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
-    value: str
+    value: Annotated[str, Field(pattern=r"\S")]
     label: str
-    key: str
+    key: Annotated[str, Field(pattern=r"^[^\s\p{C}]$")]
     anchor: str = ""
     score: float | None = None
+
+
+def _check_options(options: tuple[ScaleOption, ...]) -> tuple[ScaleOption, ...]:
+    """Options have different values, and all or none of them a score."""
+    values = [option.value for option in options]
+    if len(set(values)) < len(values):
+        raise ValueError(f"the values are {values}; expected each once")
+    if len({option.score is None for option in options}) > 1:
+        raise ValueError("some options have a score and others don't; expected all of them, or none")
+    return options
 
 
 @dataclass(frozen=True)
@@ -47,9 +61,9 @@ class ChoiceField:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
-    name: str
+    name: Annotated[str, Field(pattern=NAME)]
     title: str
-    options: tuple[ScaleOption, ...]
+    options: Annotated[tuple[ScaleOption, ...], Field(min_length=2), AfterValidator(_check_options)]
     required: bool = True
     help: str = ""
     type: Literal["choice"] = "choice"
@@ -76,9 +90,9 @@ class SpansField:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
-    name: str
+    name: Annotated[str, Field(pattern=NAME)]
     title: str
-    parts: tuple[str, ...]
+    parts: Annotated[tuple[str, ...], Field(min_length=1)]
     required: bool = False
     help: str = ""
     type: Literal["spans"] = "spans"
@@ -117,10 +131,10 @@ class TextField:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
-    name: str
+    name: Annotated[str, Field(pattern=NAME)]
     title: str
     required: bool = False
-    max_length: int = MAX_TEXT
+    max_length: Annotated[int, Field(gt=0, le=MAX_TEXT)] = MAX_TEXT
     help: str = ""
     type: Literal["text"] = "text"
 
@@ -144,7 +158,7 @@ class Requirement:
     __pydantic_config__: ClassVar[Mapping[str, Any]] = TABLE_CONFIG
 
     field: str
-    values: tuple[str, ...]
+    values: Annotated[tuple[str, ...], Field(min_length=1)]
     requires: str
     message: str
     empty: bool = False
