@@ -23,10 +23,11 @@ from ragworth.formats import outcomes, texts
 from ragworth.generation.writer import read_answers
 from ragworth.init import init_workspace
 from ragworth.init.templates import TEMPLATES
-from ragworth.init.toml_writer import fill_template, format_toml, template_text, toml_key
+from ragworth.init.toml_writer import fill_template, template_text
 from ragworth.retrieval import StepContext, check
 from ragworth.workspace import config, file_heads
 from ragworth.workspace.problems import Problems
+from ragworth.workspace.toml import format_toml, toml_key
 from ragworth.workspace.workspace_plan import WorkspacePlan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,8 +13,8 @@ from ragworth.build.card import CARD_FILE, CollectionCard
 from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import DRAFTS_FILE
 from ragworth.core.file_record import FileRecord
-from ragworth.init.toml_writer import toml_string
 from ragworth.workspace.config import WORKSPACE_FILE
+from ragworth.workspace.toml import toml_string
 
 Files = dict[str, bytes]
 QUESTIONS, PASSAGES, LABELS, CHECKS = "queries.jsonl", "passages.jsonl", "qrels.txt", "checks.jsonl"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.init.toml_writer import TomlTables
-from ragworth.workspace.workspace_plan import TomlValue
+from ragworth.workspace.toml import TomlValue
 
 DEFAULT_SYSTEMS: dict[str, TomlValue] = {
     "bm25": 'bm25(stopwords="english") % 5',

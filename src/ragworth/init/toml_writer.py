@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -11,7 +10,7 @@ from typing import Any, TypeAlias
 from ragworth.annotators import ANNOTATORS
 from ragworth.core.registry import Registry
 from ragworth.graders.grading import GRADERS
-from ragworth.workspace.workspace_plan import TomlValue
+from ragworth.workspace.toml import TomlValue, format_toml, toml_key
 
 TomlTables: TypeAlias = Mapping[str, Mapping[str, TomlValue]]
 """What is set, by table; the one called "" is the head of the file."""
@@ -21,33 +20,6 @@ LISTED_TABLES = ("systems", "columns")
 
 HEAD = re.compile(r"(# )?\[(\w+)\]$")
 KEY = re.compile(r"""# (?:"([^"]+)"|([\w-]+)) = .*?(  # .*)?$""")
-
-
-def toml_string(value: str) -> str:
-    """A text in quotes: as it is in single ones where that spares escapes, else with escapes in double ones."""
-    if '"' in value and "'" not in value and value.isprintable():
-        return f"'{value}'"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def toml_key(name: str) -> str:
-    """A name in front of a ``=``, in quotes where it needs them."""
-    if re.fullmatch(r"[A-Za-z0-9_-]+", name):
-        return name
-    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def format_toml(value: TomlValue) -> str:
-    """A value on one line."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, str):
-        return toml_string(value)
-    if isinstance(value, list):
-        return f"[{', '.join(toml_string(each) for each in value)}]"
-    return "{" + ", ".join(f"{toml_key(name)} = {format_toml(each)}" for name, each in value.items()) + "}"
 
 
 def template_text() -> str:

@@ -16,7 +16,8 @@ from ragworth.core.errors import (
 )
 
 if TYPE_CHECKING:  # pydantic takes longer to import than a small run to score
-    from ragworth.workspace.config import TomlLines, Workspace
+    from ragworth.workspace.config import Workspace
+    from ragworth.workspace.toml import TomlLines
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ class Problems:
     @cached_property
     def _lines(self) -> TomlLines:
         """Where keys are; nowhere if the file is gone."""
-        from ragworth.workspace.config import TomlLines
+        from ragworth.workspace.toml import TomlLines
 
         try:
             return TomlLines(self.space.file.read_text(encoding="utf-8-sig") if self.space is not None else "")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import TypeAlias
 
 from ragworth.core.errors import TableError, format_list, quote_short
 from ragworth.data import Judgments
@@ -17,6 +16,7 @@ from ragworth.workspace.config import EVERY_SYSTEM
 from ragworth.workspace.guesses import KIND_NAMES, FileKind
 from ragworth.workspace.recognition import RecognisedFile
 from ragworth.workspace.references import match_references
+from ragworth.workspace.toml import TomlValue
 
 JUDGED_NOTE = (
     "no passage is labelled: the reader itself says which are relevant, so none can be found to mislead it; "
@@ -24,7 +24,6 @@ JUDGED_NOTE = (
 )
 """What comes of asking one small model for both judgments that utility is made of."""
 
-TomlValue: TypeAlias = str | bool | int | list[str] | Mapping[str, str | bool | list[str]]
 CONTAINMENT_NOTE = (
     "no passage is labelled: those that contain an accepted answer count as relevant; labels, or a larger model as "
     "judge (relevance = {model = …}), say more"
