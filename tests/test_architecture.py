@@ -237,7 +237,7 @@ DIRECT_WRITERS = {
     "retrieval.artifact_cache": SECOND_NAME,
     "retrieval.encoders.bert_graph": SECOND_NAME,
     "retrieval.rerankers.score_cache": "lines with checksums, appended to a private file",
-    "formats.pipes": SCRATCH,
+    "formats.files": SCRATCH,
     "workspace.beir_folders": SCRATCH,
     "workspace.file_heads": SCRATCH,
     "label.site.views.managing": SCRATCH,

@@ -271,7 +271,7 @@ def edited(text: str | bytes, name: str = "rows.jsonl") -> Callable[[Desk], Resu
 
 
 def test_rows_that_unpack_to_far_more_are_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.formats.compression.MIN_UNPACKED_SIZE", 1 << 20)
+    monkeypatch.setattr("ragworth.formats.files.MIN_UNPACKED_SIZE", 1 << 20)
     bomb = gzip.compress(b"passage,query\n" + b"a,b\n" * (1 << 20))
     refused(edited(bomb, "rows.csv.gz")(desk), "rows.csv.gz", "times its size")
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from ragworth import evaluate
 from ragworth.core.errors import FormatError, InputError, RagworthError
-from ragworth.formats import columns, compression, files, load, read_contexts
+from ragworth.formats import files, load, read_contexts
 from ragworth.formats.files import count_lines, numbered_lines, read_lines, split_lines
 from ragworth.workspace.sources import inspect_folder
 
@@ -75,7 +75,7 @@ def test_the_longest_line_that_is_read(length: int, save: Save, monkeypatch: pyt
 def test_a_file_that_unpacks_to_too_much(
     pack: Callable[[bytes], bytes], save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
+    monkeypatch.setattr(files, "MIN_UNPACKED_SIZE", 1 << 20)
     path = save("file", pack(RUN + b"\n" * (2 << 20)))
     for name in ("trec", "table", "jsonl", "exam"):
         with pytest.raises(FormatError, match="unpacks to more than 200 times its size") as caught:
@@ -87,7 +87,7 @@ def test_a_file_that_unpacks_to_too_much(
 
 
 def test_a_bomb_in_a_later_member(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
+    monkeypatch.setattr(files, "MIN_UNPACKED_SIZE", 1 << 20)
     monkeypatch.setenv("RAGWORTH_MAX_RATIO", "50")
     path = save("file", gzip.compress(RUN) + gzip.compress(b"\n" * (2 << 20)))
     with pytest.raises(FormatError, match="more than 50 times"):
@@ -95,7 +95,7 @@ def test_a_bomb_in_a_later_member(save: Save, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_bomb_in_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compression, "MIN_UNPACKED_SIZE", 1 << 20)
+    monkeypatch.setattr(files, "MIN_UNPACKED_SIZE", 1 << 20)
     os.mkfifo(pipe := tmp_path / "pipe")
     data = zstd.compress(RUN + b"\n" * (2 << 20))
     writer = Thread(target=lambda: pipe.write_bytes(data))
@@ -188,7 +188,7 @@ def test_chunks_of_any_size_give_the_same_lines(content: bytes, size: int, scrat
 
 @pytest.mark.parametrize("name", ["trec", "table", "jsonl"])
 def test_nothing_but_bad_lines(name: str, save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "MAX_BAD_LINES", 100)
+    monkeypatch.setattr(files, "MAX_BAD_LINES", 100)
     path = save("file", ROWS[name][0] + b"bad\n" * 101)
     for skip in (False, True):
         with pytest.raises(FormatError) as caught:

@@ -12,8 +12,7 @@ from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.core.nested_text import parse_json
 from ragworth.data import Answers
 from ragworth.data.coercion import ID_ALIASES, to_frame
-from ragworth.formats.columns import skipped_note
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, skipped_note
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from ragworth.core.errors import FormatError, format_list
 from ragworth.data import Judgments
 from ragworth.data.collection import Collection
-from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
-from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.frames import line_of_row
 from ragworth.formats.jsonl import read_texts
 from ragworth.formats.rating_scale import check_labels

@@ -16,10 +16,9 @@ from ragworth.core.errors import BadLine, FormatError, format_count, format_list
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Message, Turn
 from ragworth.data.turns import check_turns
-from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import ConversationBuilder, as_turn_number, load_turns, optional_text
-from ragworth.formats.files import PathOrStr, read_lines
+from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines
 from ragworth.formats.trec import FORMAT as TREC
 from ragworth.formats.values import as_dict, as_id, as_list, as_text
 

@@ -11,7 +11,7 @@ requires the ``#`` in the first column and reads a second comment in a row as da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -19,12 +19,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.core.errors import BadLine, FormatError, Hint, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.core.threads import map_threads
 from ragworth.formats.files import (
-    BLOCK_BYTES,
     BOM,
     PathOrStr,
+    bad_lines_error,
+    check_bad_lines,
     count_lines,
     normalize_newlines,
     numbered_lines,
@@ -33,8 +34,8 @@ from ragworth.formats.files import (
 
 NUMBER = re.compile(rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?)", re.IGNORECASE)
 
-MAX_BAD_LINES = 1_000_000
-"""Maximum number of bad lines in a file, skipped or not."""
+BLOCK_BYTES = 1 << 17
+"""Bytes examined at a time, few enough to stay in the CPU cache between passes."""
 
 TO_SPACE = bytes.maketrans(b"\t\x0b\x0c", b"   ")
 
@@ -197,43 +198,6 @@ def _find_comments(chunk: bytes, layout: Layout) -> CommentLines:
     # In "# like this", the first word isn't meant as a query.
     rows = [line for line in found if line[1:2].strip() and isinstance(_parse_row(line.split(), layout), dict)]
     return CommentLines(len(found), len(rows), rows[0].decode("utf-8", "replace") if rows else "")
-
-
-def bad_lines_error(path: PathOrStr, bad: list[BadLine], expected: str) -> FormatError:
-    """Return the error for bad lines: the first with its number, a few more, and the remedy."""
-    rest = len(bad) - 1
-    return FormatError(
-        bad[0].found,
-        file=str(path),
-        line=bad[0].line,
-        more=tuple(str(b) for b in bad[1:4]) + ((f"… {format_count(rest - 3, 'more bad line')}",) if rest > 3 else ()),
-        expected=expected,
-        remedy=Hint(
-            "fix the file, or skip such lines with --skip-bad-lines",
-            "fix the file",
-            "fix the file, or skip such lines with skip_bad_lines=True",
-            option="skip_bad_lines",
-        ),
-    )
-
-
-def check_bad_lines(path: PathOrStr, bad: list[BadLine]) -> None:
-    """Give up on a file with too many bad lines before they fill the memory."""
-    if len(bad) > MAX_BAD_LINES:
-        raise FormatError(
-            f"more than {MAX_BAD_LINES:,} bad lines; the first: {bad[0].found}",
-            file=str(path),
-            line=bad[0].line,
-            remedy="check the format; set it with FORMAT:PATH (formats are described in docs/formats.md)",
-        )
-
-
-def skipped_note(path: PathOrStr, bad: Sequence[BadLine]) -> tuple[str, ...]:
-    """Return a note about skipped lines, if any."""
-    if not bad:
-        return ()
-    few = "; ".join(str(b) for b in bad[:3])
-    return (f"{path}: {format_count(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
 
 
 class ParsedChunk(NamedTuple):

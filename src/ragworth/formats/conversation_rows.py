@@ -9,9 +9,8 @@ from typing import Any
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Message, Turn
-from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, skipped_note
 from ragworth.formats.log_files import LogRows, bad_rows_error, read_log, reject_row
 from ragworth.formats.values import WrongLineError, as_dict, as_list, as_number, as_text
 

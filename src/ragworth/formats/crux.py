@@ -23,9 +23,8 @@ from ragworth.core.errors import BadLine, FormatError, format_list, quote_short
 from ragworth.core.nested_text import parse_json
 from ragworth.data import Contexts, Ratings
 from ragworth.data.collection import Collection
-from ragworth.formats.columns import bad_lines_error
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.files import PathOrStr, read_chunks, read_lines, run_name
+from ragworth.formats.files import PathOrStr, bad_lines_error, read_chunks, read_lines, run_name
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.rating_scale import EXPECTED as RATING
 from ragworth.formats.rating_scale import off_scale

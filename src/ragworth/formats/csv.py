@@ -19,8 +19,15 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError, format_count, format_names, quote_short
 from ragworth.data import Judgments
 from ragworth.data.coercion import ID_ALIASES, find_id_column, header_hint
-from ragworth.formats.columns import NUMBER, bad_lines_error, check_bad_lines
-from ragworth.formats.files import PathOrStr, last_line_end, normalize_newlines, read_chunks
+from ragworth.formats.columns import NUMBER
+from ragworth.formats.files import (
+    PathOrStr,
+    bad_lines_error,
+    check_bad_lines,
+    last_line_end,
+    normalize_newlines,
+    read_chunks,
+)
 
 NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
 """Columns of numbers; empty cells are allowed."""

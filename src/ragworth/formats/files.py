@@ -1,35 +1,60 @@
-"""Open plain or compressed files, read them in whole lines, and report all failures as one kind of error."""
+"""Open plain or compressed files, read them in whole lines, and report what is wrong as one kind of error."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import re
+import shutil
+import stat
+import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from io import BufferedReader, RawIOBase
+from itertools import islice
 from pathlib import Path
-from typing import IO, cast
+from threading import Lock
+from typing import IO, Any, cast
 
-import numpy as np
-
-from ragworth.core.errors import FormatError, quote_short
-from ragworth.core.limits import max_line
+from ragworth.core.errors import BadLine, FormatError, Hint, format_count, quote_short
+from ragworth.core.limits import MIN_UNPACKED_SIZE, max_line, max_ratio
 from ragworth.core.output import open_output
-from ragworth.formats.compression import open_decompressed, zstd
-from ragworth.formats.pipes import STDIN, can_read_again, seekable_path
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 CHUNK = 16 << 20
 """Bytes read and parsed at a time. Memory beyond the result stays within a few of these."""
 
-BLOCK_BYTES = 1 << 17
-"""Bytes examined at a time, few enough to stay in the CPU cache between passes."""
+MAX_BAD_LINES = 1_000_000
+"""Maximum number of bad lines in a file, skipped or not."""
+
+STDIN = "-"
+"""The path of what is piped in."""
+
+OPEN_FILE = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
+"""Paths of files that the process has open. Through a named pipe, the next reader gets something else."""
 
 BOM = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF16_SAMPLE = 16
-UTF16_LETTERS = 4
-"""Minimum number of letters, each with a zero byte, by which UTF-16 without a mark is recognised."""
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+"""Extensions of spreadsheets; they are ZIP archives, or in Microsoft's old format."""
+
+UNSUPPORTED = {
+    b"BZh": ("compressed with bzip2", "unpack it: bunzip2 FILE"),
+    b"\xfd7zXZ\0": ("compressed with xz", "unpack it: unxz FILE"),
+    b"PK\3\4": ("a ZIP archive", "unpack it: unzip FILE"),
+}
+"""First bytes of files that aren't read, with a description and the remedy."""
+
+RUN_ENDINGS = (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv")
 
 PathOrStr = str | Path
 
@@ -43,15 +68,9 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     """Open a file, decompressing it if its first bytes say so. The path ``-`` is what is piped in."""
     try:
         with seekable_path(path).open("rb") as raw:
-            if encoding := _utf16(raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE]):
-                raise EncodingError(
-                    "this is UTF-16 text",
-                    file=str(path),
-                    expected="UTF-8",
-                    remedy=f"save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 FILE > NEW",
-                )
-            with open_decompressed(raw, str(path)) as stream:
-                yield stream
+            _check_signature(path, raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE])
+            with ExitStack() as stack:
+                yield _unpack(path, raw, stack)
     except ValueError as error:
         if "null byte" not in str(error):
             raise
@@ -59,37 +78,74 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     except FileNotFoundError as error:
         raise FormatError(_not_found_message(path), file=str(path), remedy=missing_file_remedy(path)) from error
     except IsADirectoryError as error:
-        raise FormatError(
-            "this is a folder, not a file", file=str(path), remedy="name the files in it, such as FOLDER/bm25.run"
-        ) from error
+        remedy = "name the files in it, such as FOLDER/bm25.run"
+        raise FormatError("this is a folder, not a file", file=str(path), remedy=remedy) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
-        raise FormatError(
-            f"the compressed data is damaged or truncated ({error})",
-            file=str(path),
-            remedy="download or compress the file again",
-        ) from error
+        found = f"the compressed data is damaged or truncated ({error})"
+        raise FormatError(found, file=str(path), remedy="download or compress the file again") from error
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
 
-def _utf16(head: bytes) -> str:
-    """The kind of UTF-16 that a file begins with, even without a mark: letters and zeros alternate; "" if it isn't."""
-    if head[:2] in UTF16_MARKS:
-        return "UTF-16"
-    even, odd = head[::2], head[1::2]
-    for encoding, letters, zeros in (("UTF-16LE", even, odd), ("UTF-16BE", odd, even)):
-        if (
-            len(zeros) >= UTF16_LETTERS
-            and not any(zeros)
-            and all(32 <= one < 127 or one in b"\t\r\n" for one in letters)
-        ):
-            return encoding
-    return ""
+def _check_signature(path: PathOrStr, head: bytes) -> None:
+    """Reject archives, spreadsheets and UTF-16, with or without a mark: letters and zeros alternate in it."""
+    if head.startswith((b"PK\3\4", b"\xd0\xcf\x11\xe0")) and str(path).lower().endswith(SPREADSHEETS):
+        raise FormatError(
+            "this is a spreadsheet",
+            file=str(path),
+            expected="text or Parquet",
+            remedy="save the sheet as CSV (UTF-8), or pass a data frame in Python: pandas.read_excel(FILE)",
+        )
+    for signature, (kind, remedy) in UNSUPPORTED.items():
+        if head.startswith(signature):
+            expected = "text, or text compressed with gzip or Zstandard"
+            raise FormatError(f"this is {kind}", file=str(path), expected=expected, remedy=remedy)
+    little, big = not any(head[1::2]), not any(head[::2])
+    if head.startswith(UTF16_MARKS) or (len(head) >= 8 and little != big):
+        encoding = "UTF-16" if head.startswith(UTF16_MARKS) else "UTF-16LE" if little else "UTF-16BE"
+        remedy = f"save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 FILE > NEW"
+        raise EncodingError("this is UTF-16 text", file=str(path), expected="UTF-8", remedy=remedy)
+
+
+def _unpack(path: PathOrStr, raw: BufferedReader, stack: ExitStack) -> IO[bytes]:
+    """The stream, or its decompressed content (one layer only)."""
+    head = raw.peek(4)
+    if not head.startswith((GZIP, ZSTD)):
+        return raw
+    packed = cast(IO[bytes], stack.enter_context((gzip.open if head.startswith(GZIP) else zstd.open)(raw)))
+    unpacked = BufferedReader(_Unpacked(packed, str(path), os.fstat(raw.fileno()).st_size))
+    if unpacked.peek(4).startswith((GZIP, ZSTD)):
+        raise FormatError("this is compressed twice", file=str(path), remedy="unpack it once")
+    return cast(IO[bytes], unpacked)
+
+
+class _Unpacked(RawIOBase):
+    """Decompressed content, limited in proportion to the compressed size: a few kilobytes can unpack to gigabytes."""
+
+    def __init__(self, stream: IO[bytes], file: str, size: int) -> None:
+        self.stream, self.file, self.ratio = cast(BufferedReader, stream), file, max_ratio()
+        self.left = max(MIN_UNPACKED_SIZE, self.ratio * size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self.stream.readinto(buffer)
+        self.left -= count
+        if self.left < 0:
+            raise FormatError(
+                f"this compressed file unpacks to more than {self.ratio:,} times its size",
+                file=self.file,
+                expected=f"at most {MIN_UNPACKED_SIZE >> 20} MB, or {self.ratio:,} times the size of the file",
+                remedy="if you trust it, unpack it first, or set the environment variable RAGWORTH_MAX_RATIO "
+                "to a larger number",
+            )
+        return count
 
 
 def missing_file_remedy(path: PathOrStr) -> str:
     """What to do if there is no such file."""
-    return "check the path" if str(path) != "-" else "standard input isn't read: save it as a file, and name that"
+    return "check the path" if str(path) != STDIN else "standard input isn't read: save it as a file, and name that"
 
 
 def _not_found_message(path: PathOrStr) -> str:
@@ -99,31 +155,57 @@ def _not_found_message(path: PathOrStr) -> str:
     return "no such file"
 
 
+_lock = Lock()
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for copies, removed at the end of the process."""
+    return tempfile.TemporaryDirectory(prefix="ragworth-")
+
+
+def seekable_path(path: PathOrStr) -> Path:
+    """The path itself; for what is piped in, a copy that can be read more than once."""
+    piped = str(path) == STDIN
+    try:
+        facts = os.fstat(0) if piped else os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return Path(path)  # opening it says what is wrong
+    if not piped and not (stat.S_ISFIFO(facts.st_mode) and OPEN_FILE.fullmatch(str(path))):
+        return Path(path)
+    with _lock:
+        copy = Path(_folder().name) / f"{facts.st_dev}-{facts.st_ino}"
+        if not copy.exists():
+            with open(0 if piped else path, "rb", closefd=not piped) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target)
+    return copy
+
+
+def can_read_again(path: PathOrStr) -> bool:
+    """Whether a file isn't a named pipe or a device."""
+    return seekable_path(path).is_file()
+
+
 def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     """Read a file in chunks of about :data:`CHUNK` bytes that end at a line end, without byte-order mark."""
-    most, position, pending = max_line(), 0, b""
+    most, chunks, pending = max_line(), 0, b""
     with open_file(path) as stream:
-        while True:
-            block = stream.read(CHUNK)
-            cut = last_line_end(block) if block else 0
-            if block and not cut:  # a line continues
-                pending += block
-                block, pending, cut = pending, b"", last_line_end(pending)
-            if block and not cut:
-                if len(block) >= most:
-                    raise _long_line(path, most, position)
+        while block := stream.read(CHUNK):
+            cut = last_line_end(block)
+            if not cut:  # a line continues
+                block, pending = pending + block, b""
+                cut = last_line_end(block)
+            if not cut and len(block) <= most + 1:
                 pending = block
                 continue
-            chunk = block if cut == len(block) and not pending else b"".join((pending, memoryview(block)[:cut]))
-            pending = block[cut:]
-            chunk = chunk if position else chunk.removeprefix(BOM)
-            if len(chunk) > most:
-                _check_lines(chunk, most, position, path)
-            if chunk:
-                yield chunk
-            position += len(chunk)
-            if not block:
-                return
+            chunk = (
+                block if cut == len(block) and not pending else b"".join((pending, memoryview(block)[: cut or None]))
+            )
+            pending = block[cut:] if cut else b""
+            yield _check_lines(path, chunk if chunks else chunk.removeprefix(BOM), most, chunks)
+            chunks += 1
+    if pending and (chunks or pending != BOM):
+        yield _check_lines(path, pending if chunks else pending.removeprefix(BOM), most, chunks)
 
 
 def last_line_end(block: bytes) -> int:
@@ -131,6 +213,21 @@ def last_line_end(block: bytes) -> int:
     end = block.rfind(b"\n") + 1
     # A carriage return at the very end may be half of a line end.
     return end or block.rfind(b"\r", 0, -1) + 1
+
+
+def _check_lines(path: PathOrStr, chunk: bytes, most: int, chunks: int) -> bytes:
+    """Reject a chunk with a line that is too long; ``chunks`` precede it in the file."""
+    long = (number for number, line in numbered_lines(chunk, 0) if len(line) > most) if len(chunk) > most else ()
+    for number in long:
+        before = islice(read_chunks(path), chunks) if can_read_again(path) else None
+        raise FormatError(
+            f"this line is longer than {most:,} bytes",
+            file=str(path),
+            line=None if before is None else number + sum(map(count_lines, before)),
+            remedy="check that this is a text file; if it is, set the environment variable RAGWORTH_MAX_LINE to a "
+            "larger number of bytes, such as 1G",
+        )
+    return chunk
 
 
 def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
@@ -143,14 +240,7 @@ def read_lines(path: PathOrStr) -> Iterator[tuple[int, bytes]]:
 
 def numbered_lines(chunk: bytes, before: int) -> Iterator[tuple[int, bytes]]:
     """Yield the non-empty lines of a chunk with their numbers; ``before`` lines precede the chunk."""
-    chunk = normalize_newlines(chunk)
-    if b"\n\n" not in chunk and not chunk.startswith(b"\n"):
-        yield from enumerate(chunk.removesuffix(b"\n").split(b"\n") if chunk else [], before + 1)
-        return
-    at, number = 0, before + 1
-    for found in re.finditer(rb"[^\n]+", chunk):  # so a million empty lines cost no more than one
-        number += chunk.count(b"\n", at, at := found.start())
-        yield number, found[0]
+    return ((number, line) for number, line in enumerate(split_lines(chunk), before + 1) if line)
 
 
 def split_lines(chunk: bytes) -> list[bytes]:
@@ -166,43 +256,50 @@ def normalize_newlines(chunk: bytes) -> bytes:
 
 def count_lines(chunk: bytes) -> int:
     """Number of lines that :func:`split_lines` returns."""
-    data = np.frombuffer(chunk, dtype=np.uint8)
-    blocks = (data[low : low + BLOCK_BYTES] for low in range(0, len(data), BLOCK_BYTES))
-    ends = sum(int(np.count_nonzero(block == ord("\n"))) for block in blocks)
-    if b"\r" in chunk:
-        ends += chunk.count(b"\r") - chunk.count(b"\r\n")
-    return ends + (not chunk.endswith((b"\n", b"\r")) and chunk != b"")
+    chunk = normalize_newlines(chunk)
+    return chunk.count(b"\n") + (not chunk.endswith(b"\n") and chunk != b"")
 
 
-def _check_lines(chunk: bytes, most: int, position: int, path: PathOrStr) -> None:
-    """Reject a chunk with a line that is too long; ``position`` bytes precede the chunk."""
-    data = np.frombuffer(chunk, dtype=np.uint8)
-    ends = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
-    long = np.flatnonzero(np.diff(ends, prepend=-1, append=len(data)) > most + 1)
-    if len(long):
-        start = int(ends[long[0] - 1]) + 1 if long[0] else 0
-        raise _long_line(path, most, position, chunk[:start])
-
-
-def _long_line(path: PathOrStr, most: int, position: int, before: bytes = b"") -> FormatError:
-    """The error for a line after chunks of ``position`` bytes and the lines ``before`` it."""
-    known = can_read_again(path)
+def bad_lines_error(path: PathOrStr, bad: Sequence[BadLine], expected: str) -> FormatError:
+    """Return the error for bad lines: the first with its number, a few more, and the remedy."""
+    rest = len(bad) - 1
     return FormatError(
-        f"this line is longer than {most:,} bytes",
+        bad[0].found,
         file=str(path),
-        line=_count_lines_to(path, position) + count_lines(before) + 1 if known else None,
-        remedy="check that this is a text file; if it is, set the environment variable RAGWORTH_MAX_LINE to a larger "
-        "number of bytes, such as 1G",
+        line=bad[0].line,
+        more=tuple(str(b) for b in bad[1:4]) + ((f"… {format_count(rest - 3, 'more bad line')}",) if rest > 3 else ()),
+        expected=expected,
+        remedy=Hint(
+            "fix the file, or skip such lines with --skip-bad-lines",
+            "fix the file",
+            "fix the file, or skip such lines with skip_bad_lines=True",
+            option="skip_bad_lines",
+        ),
     )
 
 
-def _count_lines_to(path: PathOrStr, position: int) -> int:
-    """Number of lines in the first chunks of a file, which have ``position`` bytes in all."""
-    lines, chunks = 0, read_chunks(path)
-    while position > 0:
-        chunk = next(chunks)
-        lines, position = lines + count_lines(chunk), position - len(chunk)
-    return lines
+def check_bad_lines(path: PathOrStr, bad: Sequence[BadLine]) -> None:
+    """Give up on a file with too many bad lines before they fill the memory."""
+    if len(bad) > MAX_BAD_LINES:
+        raise FormatError(
+            f"more than {MAX_BAD_LINES:,} bad lines; the first: {bad[0].found}",
+            file=str(path),
+            line=bad[0].line,
+            remedy="check the format; set it with FORMAT:PATH (formats are described in docs/formats.md)",
+        )
+
+
+def skipped_note(path: PathOrStr, bad: Sequence[BadLine]) -> tuple[str, ...]:
+    """Return a note about skipped lines, if any."""
+    if not bad:
+        return ()
+    few = "; ".join(str(b) for b in bad[:3])
+    return (f"{path}: {format_count(len(bad), 'bad line')} skipped ({few}{'; …' if len(bad) > 3 else ''})",)
+
+
+def empty_file_error(path: PathOrStr, expected: str) -> FormatError:
+    """Return the error for a file without rows."""
+    return FormatError("no rows: the file is empty", file=str(path), expected=expected)
 
 
 def source_name(path: PathOrStr) -> str:
@@ -210,10 +307,15 @@ def source_name(path: PathOrStr) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
+def plain_suffix(path: PathOrStr) -> str:
+    """The extension in lower case, without that of compression."""
+    return Path(str(path).lower().removesuffix(".gz").removesuffix(".zst")).suffix
+
+
 def run_name(path: PathOrStr) -> str:
-    """Strip folders, run extensions and compression extensions from a file name; bytes that are no UTF-8 become �."""
+    """Strip folders, run extensions and compression extensions from a file name."""
     name = "stdin" if str(path) == STDIN else source_name(Path(path).name)
-    for ending in (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv"):
+    for ending in RUN_ENDINGS:
         if name.lower().endswith(ending) and len(name) > len(ending):
             name = name[: -len(ending)]
     return name

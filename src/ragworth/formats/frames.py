@@ -14,11 +14,9 @@ from ragworth.data import Contexts, Judgments, Ratings, Table, parts
 from ragworth.data.coercion import ID_ALIASES, find_id_column
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
-from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv, read_text_csv
-from ragworth.formats.files import PathOrStr, create_file, open_file, run_name
-from ragworth.formats.pipes import can_read_again
+from ragworth.formats.files import PathOrStr, can_read_again, create_file, open_file, run_name, skipped_note
 from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.spreadsheet import write_csv
 

@@ -26,9 +26,8 @@ from ragworth.data.coercion import ID_ALIASES, to_frame
 from ragworth.data.collection import Collection
 from ragworth.data.contexts import MAYBE_SYSTEMS
 from ragworth.data.ranking import Ties
-from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.files import PathOrStr, create_file, run_name, source_name
+from ragworth.formats.files import PathOrStr, bad_lines_error, create_file, run_name, skipped_note, source_name
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.logs.rows import read_record

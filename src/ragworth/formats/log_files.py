@@ -14,10 +14,17 @@ from ragworth.core import parquet
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.core.limits import max_line
 from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
-from ragworth.formats.columns import bad_lines_error, check_bad_lines
 from ragworth.formats.contract import FileSample
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
-from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
+from ragworth.formats.files import (
+    BOM,
+    PathOrStr,
+    bad_lines_error,
+    check_bad_lines,
+    last_line_end,
+    open_file,
+    source_name,
+)
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.logs.document_rows import DocumentRows
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant, read_values

@@ -28,10 +28,9 @@ from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.collection import Collection
 from ragworth.formats.catalog import FORMATS
-from ragworth.formats.columns import bad_lines_error, skipped_note
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import recognise
-from ragworth.formats.files import PathOrStr, read_lines
+from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines, skipped_note
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects, read_texts
 from ragworth.formats.log_files import sample_file

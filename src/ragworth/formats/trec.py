@@ -21,10 +21,9 @@ from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import header_hint
 from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
-from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns, skipped_note
+from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.files import PathOrStr, open_file, read_lines, run_name
-from ragworth.formats.pipes import can_read_again
+from ragworth.formats.files import PathOrStr, can_read_again, open_file, read_lines, run_name, skipped_note
 from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 

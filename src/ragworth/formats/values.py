@@ -10,8 +10,7 @@ from typing import Any
 from ragworth.core.errors import BadLine, quote_short
 from ragworth.core.nested_text import NestingError, check_depth
 from ragworth.data import MAX_RANK
-from ragworth.formats.columns import bad_lines_error, check_bad_lines
-from ragworth.formats.files import PathOrStr, read_lines
+from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, read_lines
 
 
 class WrongLineError(Exception):

@@ -19,8 +19,7 @@ import polars as pl
 from ragworth.core.errors import BadLine, quote_short
 from ragworth.core.nested_text import parse_json, validate_value
 from ragworth.core.parquet import read_parquet
-from ragworth.formats.columns import bad_lines_error
-from ragworth.formats.files import create_file
+from ragworth.formats.files import bad_lines_error, create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask

@@ -10,8 +10,7 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError, TableError, format_names, quote_short
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
-from ragworth.formats.columns import bad_lines_error, skipped_note
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, bad_lines_error, skipped_note
 from ragworth.formats.frames import read_table
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text

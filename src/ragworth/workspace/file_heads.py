@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.core import parquet
-from ragworth.formats.compression import SPREADSHEETS
+from ragworth.formats.files import SPREADSHEETS
 from ragworth.formats.frames import read_parquet
 from ragworth.formats.log_files import read_beginning
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.core.errors import BadLine, FormatError, format_count, format_list, quote_short
-from ragworth.formats.columns import bad_lines_error
-from ragworth.formats.files import open_file, run_name
+from ragworth.formats.files import bad_lines_error, open_file, run_name
 from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
 from ragworth.prompt_table import read_rows
 from ragworth.retrieval.document_files import read_documents

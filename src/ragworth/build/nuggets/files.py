@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
-from ragworth.formats.columns import bad_lines_error
-from ragworth.formats.files import create_file
+from ragworth.formats.files import bad_lines_error, create_file
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 

@@ -12,9 +12,8 @@ from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
-from ragworth.formats.columns import skipped_note
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
-from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.log_files import (
     MAX_REPORTED,
     LogRows,

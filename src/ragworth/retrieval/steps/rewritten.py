@@ -25,7 +25,7 @@ from ragworth.calls.serialization import model_digest
 from ragworth.core.errors import BadLine, InputError, ModelError, format_count, format_list, quote_short
 from ragworth.data.conversations import Turn, single_turn, turns_of
 from ragworth.data.turns import turns_digest
-from ragworth.formats.columns import bad_lines_error
+from ragworth.formats.files import bad_lines_error
 from ragworth.formats.jsonl import read_objects
 from ragworth.formats.values import WrongLineError, as_id, as_text
 from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
