@@ -17,7 +17,7 @@ from ragworth.answer_outcomes import (
 from ragworth.comparison import compare, direction, join_scores, summarise, to_scores, value_bounds
 from ragworth.core.errors import InputError, MetricError
 from ragworth.data import Outcomes, Scores
-from ragworth.formats.grade_words import IN_WORDS
+from ragworth.formats.grades import IN_WORDS
 
 
 def outcomes(values: Mapping[str, Sequence[float | None]], aspect: str = "grade", **more: Any) -> Outcomes:

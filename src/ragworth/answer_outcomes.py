@@ -24,8 +24,7 @@ import polars as pl
 
 from ragworth.core.errors import format_list
 from ragworth.data import OK, Answers, Outcomes, Scores
-from ragworth.formats.grade_names import Direction, direction_of_name, is_verdict, plain_grade
-from ragworth.formats.grade_words import IN_WORDS, MEAN_OF_WORDS
+from ragworth.formats.grades import IN_WORDS, MEAN_OF_WORDS, Direction, direction_of_name, is_verdict, plain_grade
 
 UNIT = (0.0, 1.0)
 GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"

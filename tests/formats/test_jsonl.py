@@ -152,7 +152,7 @@ def test_an_id_that_means_another_text_in_another_query(save: Save) -> None:
 def test_answers_and_grades_in_the_log(save: Save) -> None:
     rows = [
         line(system="rag", answer="yes", human_label="correct"),
-        line(system="closed book", retrieved_context=[], response="no idea", human_label="failed to answer"),
+        line(system="closed book", retrieved_context=[], response="no idea", human_label="refused"),
         line(system="rag", query_id="q2", query="who?", answer=None, human_label="wrong"),
     ]
     loaded = load(save("a.jsonl", "\n".join(rows)))
@@ -245,7 +245,7 @@ def test_a_run_of_one_passage_a_line(save: Save) -> None:
 @pytest.mark.parametrize("spec", ["{}", "jsonl:{}"])
 def test_columns_of_the_native_format_are_mapped(spec: str, save: Save) -> None:
     path = save("log.jsonl", line(answer="Ann", draft="Bob", stars=4) + "\n")
-    found = load(spec.format(path), {"answer": "draft", "stars": "stars"})
+    found = load(spec.format(path), {"answer": "draft", "higher_stars": "stars"})
     assert found.answers is not None and found.answers.frame["text"].to_list() == ["Bob"]
     assert found.outcomes is not None and found.outcomes.frame["value"].to_list() == [4.0]
     assert found.contexts == read_contexts(path)

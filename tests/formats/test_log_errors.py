@@ -13,7 +13,7 @@ from ragworth.core.errors import SURFACE, FormatError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.detection import detect
-from ragworth.formats.grade_words import GradeError
+from ragworth.formats.grades import GradeError
 from tests.formats.sample_files import HERE
 
 Save = Callable[[str, str | bytes], Path]
@@ -223,11 +223,11 @@ def test_mapping_of_columns(save: Save) -> None:
 
 
 def test_mapping_into_objects_and_of_grades() -> None:
-    rows = [{"request": {"text": "Who?"}, "reply": "Ines", "rated": "good"}]
-    loaded = load_records(rows, {"question": "request.text", "answer": "reply", "helpful": "rated"})
+    rows = [{"request": {"text": "Who?"}, "reply": "Ines", "rated": "yes"}]
+    loaded = load_records(rows, {"question": "request.text", "answer": "reply", "higher_helpful": "rated"})
     assert loaded.collection.queries["text"].to_list() == ["Who?"]
     assert loaded.outcomes is not None
-    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("helpful", 1.0)]
+    assert loaded.outcomes.frame.select("aspect", "value").rows() == [("higher_helpful", 1.0)]
 
 
 def test_mapping_that_does_not_fit(save: Save) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ragworth.answer_outcomes import outcome_scores
 from ragworth.core.errors import FormatError
 from ragworth.formats import outcomes
-from ragworth.formats.grade_words import GradeError
+from ragworth.formats.grades import GradeError
 
 
 def rows(path: Path) -> list[tuple[object, ...]]:
@@ -53,11 +53,11 @@ def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
 
 def test_grades_in_words_are_numbers(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
-    path.write_text("system,query,label,comment\na,1,Correct Answer,good\na,2,refused,\nb,1,wrong,bad\nb,2,,\n")
+    path.write_text("system,query,label,comment\na,1,Correct,good\na,2,refused,\nb,1,wrong,bad\nb,2,,\n")
     assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0), ("b", "1", "human", -1.0)]
     path.write_text("system,query,aspect,value\na,1,grade,correct\na,2,grade,wrong\n")
     assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", -1.0)]
-    path.write_text("system,query,correct\na,1,Y\na,2,N\n")
+    path.write_text("system,query,correct\na,1,Yes\na,2,No\n")
     assert rows(path) == [("a", "1", "correct", 1.0), ("a", "2", "correct", 0.0)]
     path.write_text("system,query,label\na,1,80%\na,2,0.5\n")
     assert rows(path) == [("a", "1", "human", 0.8), ("a", "2", "human", 0.5)]
@@ -66,9 +66,9 @@ def test_grades_in_words_are_numbers(tmp_path: Path) -> None:
 def test_a_label_that_is_no_grade_is_an_error_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("system,query,label,score\na,1,correct,1\na,2,splendid,2\na,3,splendid,2\n")
-    with pytest.raises(GradeError, match=r"labels.csv, line 3: the label is 'splendid', .*also on line 4") as caught:
+    with pytest.raises(GradeError, match=r"labels.csv, line 3: 'label' has 'splendid'") as caught:
         outcomes.read(path)
-    assert "'wrong'" in str(caught.value)
+    assert "2 records (line 3, 4)" in str(caught.value) and "'wrong'" in str(caught.value)
 
 
 def test_a_label_that_says_nothing_is_missing_and_noted(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_a_label_that_says_nothing_is_missing_and_noted(tmp_path: Path) -> None:
         "system,query,human_label,confidence,version\na,1,correct,3,1\na,2,unsure,1,2\nb,1,n/a,1,1\nb,2,,1,2\n"
     )
     assert rows(path) == [("a", "1", "human", 1.0)]
-    said, empty, beside = sorted(outcomes.read(path).notes, key=len, reverse=True)
-    assert "2 rows without a 'human_label' (lines 3, 4): it says 'unsure', 'n/a'; missing, not wrong" in said
-    assert "confidence, version" in empty + beside and "1 empty cell in 'human_label'" in empty + beside
+    notes = "\n".join(outcomes.read(path).notes)
+    assert "2 records (line 3, 4) without a grade 'human_label': it says 'unsure', 'n/a'; missing, not wrong" in notes
+    assert "confidence, version not used" in notes and "1 empty cell in 'human_label'" in notes
 
 
 def test_the_simplest_table_of_labels_has_people_s(tmp_path: Path) -> None:

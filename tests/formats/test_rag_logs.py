@@ -285,9 +285,7 @@ def test_systems_with_and_without_passages_in_one_file(save: Save) -> None:
 
 
 def test_answers_without_contexts(save: Save) -> None:
-    loaded = load(
-        save("graded.csv", "question,prediction,gold_answer,label\nWho?,Ines,Ines,Correct Answer\nA?,b,c,Wrong\n")
-    )
+    loaded = load(save("graded.csv", "question,prediction,gold_answer,label\nWho?,Ines,Ines,Correct\nA?,b,c,Wrong\n"))
     assert loaded.contexts is None
     assert loaded.outcomes is not None
     assert loaded.outcomes.frame.select("aspect", "value").rows() == [("human", 1.0), ("human", -1.0)]

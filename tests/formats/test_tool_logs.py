@@ -445,7 +445,13 @@ def test_a_mapped_grade_beside_a_trace(sample: dict[str, Any], passages: int, sa
 @pytest.mark.parametrize("form", ["promptfoo"])
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("stars", 4), ("answer", "Eve did."), ("question", "Who paid?"), ("passages", ["Eve paid."]), ("accepted", "Eve")],
+    [
+        ("higher_x", 4),
+        ("answer", "Eve did."),
+        ("question", "Who paid?"),
+        ("passages", ["Eve paid."]),
+        ("accepted", "Eve"),
+    ],
 )
 def test_columns_that_the_user_maps_come_before_those_of_the_tool(
     form: str, field: str, value: Any, save: Save
@@ -454,7 +460,7 @@ def test_columns_that_the_user_maps_come_before_those_of_the_tool(
     loaded = load(path, columns={field: "mine"})
     texts = loaded.collection
     found: dict[str, list[Any]] = {
-        "stars": loaded.outcomes.frame.filter(pl.col("aspect") == "stars")["value"].to_list()
+        "higher_x": loaded.outcomes.frame.filter(pl.col("aspect") == "higher_x")["value"].to_list()
         if loaded.outcomes is not None
         else [],
         "answer": loaded.answers.frame["text"].to_list() if loaded.answers is not None else [],

@@ -15,7 +15,7 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import judges as judge_files
 from ragworth.formats import outcomes as outcome_files
-from ragworth.formats.grade_words import THREE_WAY
+from ragworth.formats.grades import THREE_WAY
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.contract import safe_file_name

@@ -14,7 +14,7 @@ import ragworth
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.inputs import load_inputs
-from ragworth.formats.grade_words import GradeError
+from ragworth.formats.grades import GradeError
 from ragworth.workspace.file_heads import CandidateFile, read_head
 from ragworth.workspace.guesses import UnknownKindError, guess_kinds
 from ragworth.workspace.problems import Problems
@@ -45,7 +45,7 @@ def test_labels_are_joined_by_the_text_of_the_question(tmp_path: Path) -> None:
 
 def test_a_folder_with_labels_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     folder = write_logs(tmp_path, "system,query,human_label\nrag,q0,correct\nrag,q1,splendid\n")
-    with pytest.raises(GradeError, match=r"human.csv, line 3: the human_label is 'splendid'"):
+    with pytest.raises(GradeError, match=r"human.csv, line 3: 'human_label' has 'splendid'"):
         open_source([folder])
 
 
@@ -271,6 +271,6 @@ def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str
     rows += [{**row, "query": f"{row['query']} When?", "stars": n} for n, row in enumerate(rows[:10])]
     path = tmp_path / ("log.json" if form == "list" else "log.jsonl")
     path.write_text(json.dumps(rows) if form == "list" else "".join(json.dumps(row) + "\n" for row in rows))
-    assert "10 given grades" in check(path, "--map", "stars=stars")
+    assert "10 given grades" in check(path, "--map", "higher_stars=stars")
     with pytest.raises(InputError, match="no log has any of the columns"):
         open_source([path], {"points": "points"})

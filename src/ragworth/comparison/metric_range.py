@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ragworth.answer_outcomes import outcome_direction, outcome_type
 from ragworth.core.errors import RagworthError
-from ragworth.formats.grade_names import Direction
+from ragworth.formats.grades import Direction
 from ragworth.metrics.parsing import parse
 from ragworth.stats.range_intervals import Bounds
 

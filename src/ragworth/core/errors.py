@@ -25,7 +25,7 @@ Each error says what was found, where, what was expected and what to do about it
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
@@ -250,6 +250,15 @@ def format_names(names: list[str], most: int = 12) -> str:
     return format_list(
         [name if name.isprintable() and len(name) <= 24 else quote_short(name, 24) for name in names], most
     )
+
+
+def format_places(places: Iterable[int], unit: str) -> str:
+    """How many records there are at these places, and the first of the places: ``2 records (line 3, 8)``."""
+    numbers = sorted(places)
+    noun = unit if unit != "line" else "record"
+    few = format_list([f"{number:,}" for number in numbers[:4]], 3)
+    few = few.replace(" and 1 more", ", …") if len(numbers) > 3 else few
+    return f"{format_count(len(numbers), noun)} ({unit} {few})"
 
 
 def with_article(noun: str) -> str:

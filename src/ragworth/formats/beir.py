@@ -15,8 +15,8 @@ from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.csv import read_csv
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.frames import line_of_row
+from ragworth.formats.grades import check_labels
 from ragworth.formats.jsonl import read_texts
-from ragworth.formats.rating_scale import check_labels
 
 
 def _find_file(folder: Path, name: str) -> Path:

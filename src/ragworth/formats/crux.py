@@ -25,9 +25,8 @@ from ragworth.data import Contexts, Ratings
 from ragworth.data.collection import Collection
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_chunks, read_lines, run_name
+from ragworth.formats.grades import RATING, off_scale
 from ragworth.formats.jsonl import read_objects
-from ragworth.formats.rating_scale import EXPECTED as RATING
-from ragworth.formats.rating_scale import off_scale
 from ragworth.formats.trec import read_run
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
 

@@ -17,8 +17,7 @@ from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, skipped_note
-from ragworth.formats.rating_scale import EXPECTED as RATING
-from ragworth.formats.rating_scale import off_scale
+from ragworth.formats.grades import RATING, off_scale
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, read_values
 
 EXPECTED = '["query", [{"paragraph_id": …, "text": …, "paragraph_data": …, "exam_grades": …}, …]] on each line'

@@ -17,7 +17,7 @@ from ragworth.data.ranking import Ties
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.csv import read_csv, read_text_csv
 from ragworth.formats.files import PathOrStr, can_read_again, create_file, open_file, run_name, skipped_note
-from ragworth.formats.rating_scale import check_labels, check_ratings
+from ragworth.formats.grades import check_labels, check_ratings
 from ragworth.formats.spreadsheet import write_csv
 
 T = TypeVar("T", bound=Table)

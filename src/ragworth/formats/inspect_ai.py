@@ -12,7 +12,7 @@ from typing import Any
 from ragworth.core.errors import quote_short
 from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject
 from ragworth.formats.logs.fields import FIELDS, FieldFinder

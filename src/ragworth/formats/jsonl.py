@@ -28,12 +28,12 @@ from ragworth.data.contexts import MAYBE_SYSTEMS
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, create_file, run_name, skipped_note, source_name
+from ragworth.formats.grades import check_labels, check_ratings
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, FieldFinder
 from ragworth.formats.logs.rows import read_record
 from ragworth.formats.logs.tables import LogBuilder
 from ragworth.formats.logs.unused_columns import UnusedColumns
-from ragworth.formats.rating_scale import check_labels, check_ratings
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_values
 
 T = TypeVar("T", bound=Table)

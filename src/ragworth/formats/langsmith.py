@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.logs.messages import find_question, parse_if_json

@@ -18,10 +18,10 @@ from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.grades import check_labels
 from ragworth.formats.jsonl import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.log_files import read_document
 from ragworth.formats.logs.document_rows import find_rows
-from ragworth.formats.rating_scale import check_labels
 
 LARGEST = 2**1023
 """Whole numbers below this fit into a float."""

@@ -15,8 +15,7 @@ from ragworth.core.errors import format_count, quote_short
 from ragworth.data.collection import plain_text, text_id
 from ragworth.data.definitions import TRUNCATED
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_names import name_with_direction
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade, name_with_direction
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name
 from ragworth.formats.logs.messages import find_answer

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_names import direction_of_name
+from ragworth.formats.grades import direction_of_name
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, FieldFinder, plain_name

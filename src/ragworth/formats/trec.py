@@ -24,7 +24,7 @@ from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, 
 from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, can_read_again, open_file, read_lines, run_name, skipped_note
-from ragworth.formats.rating_scale import check_labels, check_ratings
+from ragworth.formats.grades import check_labels, check_ratings
 from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 
 RUN = Layout(

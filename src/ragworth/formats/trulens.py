@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.formats.contract import FileSample
-from ragworth.formats.grade_names import direction_of_name
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade, direction_of_name
 from ragworth.formats.logs.engine import LogFormat
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
 from ragworth.formats.logs.messages import parse_if_json

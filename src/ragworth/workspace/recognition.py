@@ -17,7 +17,7 @@ from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import run_name
-from ragworth.formats.grade_words import GradeError
+from ragworth.formats.grades import GradeError
 from ragworth.workspace.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.workspace.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
 from ragworth.workspace.references import are_references

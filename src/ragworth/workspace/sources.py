@@ -14,7 +14,7 @@ from ragworth.core.containment import refuse_links
 from ragworth.core.errors import InputError, format_list
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import SPREADSHEETS, EncodingError, missing_file_remedy, run_name, source_name
-from ragworth.formats.grade_words import GradeError
+from ragworth.formats.grades import GradeError
 from ragworth.workspace import config
 from ragworth.workspace.beir_folders import BeirFolder, group_beir_files, read_beir_folder
 from ragworth.workspace.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace

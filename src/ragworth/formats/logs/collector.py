@@ -7,13 +7,13 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ragworth.core.errors import FormatError, Hint, format_list, quote_short
+from ragworth.core.errors import FormatError, Hint, format_list, format_places, quote_short
 from ragworth.data.collection import plain_text, text_id
 from ragworth.data.definitions import TRUNCATED
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.logs.fields import SYSTEM_COLUMNS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.logs.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer
-from ragworth.formats.logs.records import LoggedPassage, LogRecord, format_places
+from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.values import as_grade
 from ragworth.formats.values import WrongLineError, as_text
 

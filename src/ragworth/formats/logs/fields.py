@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ragworth.core.errors import FormatError, Hint, format_names
-from ragworth.formats.grade_names import direction_of_name
+from ragworth.formats.grades import direction_of_name
 
 Names = Mapping[str, tuple[str, ...]]
 

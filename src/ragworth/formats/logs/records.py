@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.core.errors import format_count, format_list
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 
 
 class LoggedPassage(NamedTuple):
@@ -57,12 +56,3 @@ class LogRecord:
     outcomes: Mapping[str, Grade | list[Grade]] = field(default_factory=dict)
     trace: str | None = None
     content: int | None = None
-
-
-def format_places(places: Iterable[int], unit: str) -> str:
-    """How many records there are at these places, and the first of the places."""
-    numbers = sorted(places)
-    noun = unit if unit != "line" else "record"
-    few = format_list([f"{number:,}" for number in numbers[:4]], 3)
-    few = few.replace(" and 1 more", ", …") if len(numbers) > 3 else few
-    return f"{format_count(len(numbers), noun)} ({unit} {few})"

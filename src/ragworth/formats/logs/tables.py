@@ -18,7 +18,7 @@ from ragworth.data import OK, Answers, Contexts, Judgments
 from ragworth.data.collection import Collection, plain_text, text_id
 from ragworth.data.ranking import rising_notes
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.log_grades import LogGrades
+from ragworth.formats.grades import LogGrades
 from ragworth.formats.logs.collector import LogCollector
 from ragworth.formats.logs.records import LoggedPassage
 

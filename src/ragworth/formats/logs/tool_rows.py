@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_names
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import Parser, Reject
 from ragworth.formats.logs.fields import FieldFinder

@@ -15,7 +15,7 @@ from typing import Any
 
 from ragworth.core.errors import quote_short
 from ragworth.core.nested_text import parse_json
-from ragworth.formats.grade_words import Grade
+from ragworth.formats.grades import Grade
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ragworth.formats.grade_words import THREE_WAY
+from ragworth.formats.grades import THREE_WAY
 from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableRow
 from ragworth.label.tasks.fields import ChoiceField, ScaleOption, TextField, Value
 from ragworth.label.tasks.relevance import QUESTION
