@@ -21,7 +21,7 @@ from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.files import open_file
-from ragworth.formats.log_files import suffix_of
+from ragworth.formats.heads import suffix_of
 from ragworth.formats.logs.document_rows import find_rows
 
 USES = {
@@ -70,7 +70,7 @@ def _is_trec(path: str) -> bool:
         return False
     recognise = FORMATS.get("trec").recognise
     with open_file(path) as stream:
-        sample = FileSample(path, "other", stream.readline(1 << 16))
+        sample = FileSample(path, "text", stream.readline(1 << 16))
     return recognise is not None and recognise(sample)
 
 

@@ -6,8 +6,9 @@ A format is a module in this package that ends in ``FORMAT = Format(…)``, plus
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -23,19 +24,37 @@ class LoadedCollection(NamedTuple):
     outcomes: Outcomes | None = None
 
 
-class FileSample(NamedTuple):
-    """The beginning of a file, from which a format recognizes its files.
+HEAD_ROWS = 20
+"""Rows of a file that are looked at to find out its format."""
 
-    ``data`` is the beginning of a text that is no table and no JSON. ``document`` is the first JSON value, perhaps
-    without its end. ``rows`` are the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
+
+@dataclass(frozen=True, eq=False)
+class Head(os.PathLike[str]):
+    """How a file begins.
+
+    Attributes
+    ----------
+    data: the beginning of a text that is no table and no JSON.
+    rows: the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
+    document: the first JSON value, perhaps without its end.
+    values: all values of a JSON file that isn't read by lines, if they were parsed.
+    content: all bytes, unpacked, if they are few.
     """
 
     path: str
-    kind: Literal["table", "lines", "json", "other"]
+    kind: Literal["table", "lines", "json", "text"]
     data: bytes = b""
     document: Any = None
     rows: tuple[dict[str, Any], ...] = ()
     columns: tuple[str, ...] = ()
+    values: list[Any] | None = None
+    content: bytes | None = None
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.path
 
     def has(self, *names: str) -> bool:
         """Whether there are all these columns."""
@@ -44,6 +63,16 @@ class FileSample(NamedTuple):
     def has_any(self, *names: str) -> bool:
         """Whether there is one of these columns."""
         return bool(set(names) & set(self.columns))
+
+    def of_rows(self, rows: Iterable[Any], columns: Iterable[str] = ()) -> Head:
+        """The same with these rows."""
+        first = [row for row, _ in zip(rows, range(HEAD_ROWS), strict=False)]
+        dicts = [row for row in first if isinstance(row, dict)]
+        names = dict.fromkeys([*columns, *(str(key) for row in dicts for key in row)])
+        return replace(self, rows=tuple(dicts), columns=tuple(names))
+
+
+FileSample = Head
 
 
 @dataclass(frozen=True)
@@ -69,7 +98,7 @@ class Format:
     write_contexts: Callable[..., None] | None = None
     write_judgments: Callable[..., None] | None = None
     write_ratings: Callable[..., None] | None = None
-    recognise: Callable[[FileSample], bool] | None = None
+    recognise: Callable[[Head], bool] | None = None
     load_rows: Callable[..., LoadedCollection] | None = None
 
     def can(self, what: str) -> bool:

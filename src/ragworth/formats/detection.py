@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
-from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.contract import FileSample, Format, Head
 from ragworth.formats.files import PathOrStr
+from ragworth.formats.heads import read_head
 from ragworth.formats.log import NAMES
-from ragworth.formats.log_files import check_first_line, sample_file, sample_rows
 from ragworth.formats.logs.document_rows import find_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name, quote_argument
+from ragworth.formats.values import read_values
 
 
 def detect(path: PathOrStr) -> Format:
@@ -39,7 +40,7 @@ def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> I
 
     ``columns`` are the user's names of fields.
     """
-    sample = sample_file(path)
+    sample = read_head(path)
     found = recognise(sample)
     if sample.kind != "json" or not isinstance(sample.document, dict):
         return InspectedFile(sample, found)
@@ -49,7 +50,7 @@ def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> I
     inner = find_rows(sample.document, known=found is not None, columns=columns) if alone else None
     if inner is None:
         return InspectedFile(sample, found)
-    sample = sample_rows(str(path), "json", inner.rows, document=inner.rows)
+    sample = Head(str(path), "json", document=inner.rows).of_rows(inner.rows)
     return InspectedFile(sample, recognise(sample))
 
 
@@ -67,7 +68,7 @@ def unknown_error(sample: FileSample) -> FormatError:
     """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
     if sample.kind == "lines":
         try:
-            check_first_line(sample.path)
+            next(read_values(sample, [], skip=False, expected="a JSON object in each line"), None)
         except FormatError as error:
             return error
     if not sample.columns:

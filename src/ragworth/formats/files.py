@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import shutil
@@ -56,7 +57,7 @@ UNSUPPORTED = {
 
 RUN_ENDINGS = (".gz", ".zst", ".run", ".trec", ".txt", ".res", ".jsonl", ".json", ".parquet", ".csv", ".tsv")
 
-PathOrStr = str | Path
+PathOrStr = str | os.PathLike[str]
 
 
 class EncodingError(FormatError):
@@ -65,7 +66,13 @@ class EncodingError(FormatError):
 
 @contextmanager
 def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
-    """Open a file, decompressing it if its first bytes say so. The path ``-`` is what is piped in."""
+    """Open a file, decompressing it if its first bytes say so. The path ``-`` is what is piped in.
+
+    The ``content`` of a head, where it has that, is not read again.
+    """
+    if (content := getattr(path, "content", None)) is not None:
+        yield io.BytesIO(content)
+        return
     try:
         with seekable_path(path).open("rb") as raw:
             _check_signature(path, raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE])

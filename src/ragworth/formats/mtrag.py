@@ -24,8 +24,9 @@ from ragworth.formats.beir import read_qrels
 from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import ConversationBuilder, as_turn_number, load_turns, optional_text
 from ragworth.formats.files import PathOrStr
+from ragworth.formats.heads import read_document, read_head
 from ragworth.formats.jsonl import read_texts
-from ragworth.formats.log_files import LogRows, read_document, sample_file, unpack_rows
+from ragworth.formats.log_files import LogRows, unpack_rows
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 
 EXPECTED = 'tasks such as {"task_id": "…<::>2", "input": [{"speaker": "user", "text": "…"}, …], "targets": […]}'
@@ -116,7 +117,7 @@ def _load_folder(folder: Path) -> LoadedCollection:
 
 
 def _has_tasks(file: Path) -> bool:
-    return not re.search(r"_(lastturn|rewrite|questions)\.jsonl", file.name) and _recognise(sample_file(file))
+    return not re.search(r"_(lastturn|rewrite|questions)\.jsonl", file.name) and _recognise(read_head(file))
 
 
 def _take_tasks(builder: ConversationBuilder, tasks: Collection) -> None:

@@ -20,7 +20,6 @@ from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import check_labels
 from ragworth.formats.jsonl import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
-from ragworth.formats.log_files import read_document
 from ragworth.formats.logs.document_rows import find_rows
 
 LARGEST = 2**1023

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import TableError, format_names, with_article
 from ragworth.data.coercion import to_frame
-from ragworth.formats.log_files import HEAD_ROWS
+from ragworth.formats.contract import HEAD_ROWS
 from ragworth.formats.logs.values import as_row
 
 HOLDERS = ("samples", "test_cases", "goldens", "examples")

@@ -32,8 +32,8 @@ from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import recognise
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines, skipped_note
 from ragworth.formats.frames import read_table
+from ragworth.formats.heads import read_head
 from ragworth.formats.jsonl import read_objects, read_texts
-from ragworth.formats.log_files import sample_file
 from ragworth.formats.values import WrongLineError, as_id, as_text
 
 CONVERSATION_FORMATS = ("conversations", "canard", "cast", "mtrag")
@@ -78,7 +78,7 @@ def conversation_format(path: PathOrStr) -> Format | None:
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".json", ".jsonl", ".ndjson")) or not os.path.isfile(path):  # noqa: PTH113
         return None
-    found = recognise(sample_file(path))
+    found = recognise(read_head(path))
     return found if found is not None and found.name in CONVERSATION_FORMATS else None
 
 

@@ -325,7 +325,7 @@ def _recognise(sample: FileSample) -> bool:
     """Six fields with a score, or four with a label, in most of the first lines."""
     rows = [line.split() for line in sample.data.split(b"\n")[:20] if is_row(line)]
     fit = [row for row in rows if len(row) in (4, 6) and NUMBER.fullmatch(row[3] if len(row) == 4 else row[4])]
-    return sample.kind == "other" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
+    return sample.kind == "text" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
 
 
 FORMAT = Format(

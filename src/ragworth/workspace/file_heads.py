@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.core import parquet
-from ragworth.formats.files import SPREADSHEETS
+from ragworth.core.errors import FormatError
+from ragworth.core.limits import max_line
+from ragworth.formats.csv import rows_end
+from ragworth.formats.files import BOM, SPREADSHEETS, PathOrStr, last_line_end, open_file
 from ragworth.formats.frames import read_parquet
-from ragworth.formats.log_files import read_beginning
+from ragworth.formats.heads import suffix_of
 
 MAX_DEPTH = 2
 """How many folders down files are looked for."""
@@ -152,3 +155,36 @@ def _copy_head(file: CandidateFile, data: bytes, scratch: Path) -> Path:
     made = place / Path(file.name.removesuffix(".gz").removesuffix(".zst")).name
     made.write_bytes(data)
     return made
+
+
+class Beginning(NamedTuple):
+    """The first records of a file, and whether these are all."""
+
+    data: bytes
+    whole: bool
+
+
+def read_beginning(path: PathOrStr, size: int) -> Beginning:
+    """Read the records in the first ``size`` bytes of a text file, or its first record if that is longer.
+
+    A record is a line, or a row of CSV with all its lines. A JSON document, in a file called ``.json``, isn't made of
+    records, so it is cut at a line end, if there is one.
+    """
+    suffix, most = suffix_of(path), max_line()
+    find_end = rows_end if suffix in (".csv", ".tsv") else last_line_end
+    with open_file(path) as stream:
+        data = stream.read(size)
+        while following := stream.read(1):
+            end = find_end(data := data + following)
+            if end or suffix == ".json" or b"\0" in data:
+                return Beginning(data[: end or None].removeprefix(BOM), False)
+            if len(data) > most:
+                raise FormatError(
+                    f"the first record is longer than {most:,} bytes",
+                    file=str(path),
+                    line=1,
+                    remedy="check its line ends and quotes; if they are right, set the environment variable "
+                    "RAGWORTH_MAX_LINE to a larger number of bytes, such as 1G",
+                )
+            data += stream.read(len(data))
+    return Beginning(data.removeprefix(BOM), True)

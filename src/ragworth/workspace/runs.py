@@ -14,7 +14,7 @@ from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.detection import detect, inspect_file
-from ragworth.formats.log_files import has_keys, suffix_of
+from ragworth.formats.heads import has_keys, suffix_of
 from ragworth.formats.logs.fields import JOIN
 from ragworth.workspace.file_heads import JSON_SUFFIXES
 from ragworth.workspace.names import named_run

@@ -12,7 +12,7 @@ from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import FileSample, Format, LoadedCollection
+from ragworth.formats.contract import FileSample, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.log_files import (
     MAX_REPORTED,
@@ -20,7 +20,6 @@ from ragworth.formats.log_files import (
     bad_rows_error,
     read_log,
     reject_row,
-    sample_rows,
     unpack_rows,
 )
 from ragworth.formats.logs.collector import TWICE, repeats_error
@@ -156,7 +155,7 @@ class LogFormat:
 
     def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> DocumentRows | None:
         """The rows in a JSON object that isn't in the format itself."""
-        known = self.recognise(sample_rows("", "json", [document], document=document))
+        known = self.recognise(Head("", "json", document=document).of_rows([document]))
         return find_rows(document, known=known, columns=columns)
 
     def load_rows(

@@ -1,0 +1,213 @@
+"""How a file begins: read once, to tell its format; the readers go on from there.
+
+A `Head` stands for its file wherever a path does. Of a small file it has the whole content, and of a JSON document the
+parsed values, so that nothing is opened or parsed twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ragworth.core import parquet
+from ragworth.core.errors import FormatError, quote_short
+from ragworth.core.limits import max_line
+from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
+from ragworth.formats.contract import HEAD_ROWS, Head
+from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
+from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
+from ragworth.formats.frames import read_parquet
+from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
+
+SMALL = 16 << 20
+"""Bytes up to which a file is kept in memory after its head was read."""
+
+HEAD_BYTES = 1 << 18
+"""Bytes of a text file that are looked at to find out its format."""
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
+COMPRESSION = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
+
+
+def suffix_of(path: PathOrStr) -> str:
+    """The extension in lower case, without that of compression."""
+    return Path(COMPRESSION.sub("", str(path))).suffix.lower()
+
+
+def read_head(path: PathOrStr | Head) -> Head:
+    """Read how a file begins. A JSON document is read whole, unless it is a long list of smaller records."""
+    if isinstance(path, Head):
+        return path
+    name, suffix = source_name(path), suffix_of(path)
+    if suffix == ".parquet":
+        packed = COMPRESSION.search(str(path))
+        frame = read_parquet(path) if packed else parquet.read_parquet(path, rows=HEAD_ROWS)
+        return Head(name, "table").of_rows(frame.head(HEAD_ROWS).to_dicts(), frame.columns)
+    start, whole = _read_start(path)
+    content = start if whole else None
+    if suffix in TABLE_SUFFIXES:
+        text_rows = read_text_csv(path, _first_records(start, whole, suffix, name))
+        if not text_rows.frame.height and (error := encoding_error(path, text_rows.bad)) is not None:
+            raise error
+        rows = text_rows.frame.head(HEAD_ROWS).to_dicts()
+        return Head(name, "table", content=content).of_rows(rows, text_rows.frame.columns)
+    if start.lstrip()[:1] not in (b"{", b"["):
+        return Head(name, "text", _first_records(start, whole, suffix, name), content=content)
+    if _is_lines(start, whole, suffix):
+        values = _decode_lines(_first_records(start, whole, suffix, name))
+        return Head(name, "lines", document=values[0] if values else None, content=content).of_rows(values)
+    elements = [] if whole else _decode_elements(start[:HEAD_BYTES]) or _decode_elements(start)
+    if elements:
+        return Head(name, "json", document=elements).of_rows(elements)
+    head = Head(name, "json", content=content)
+    values = read_document(head)
+    rows = values[0] if len(values) == 1 and isinstance(values[0], list) else values
+    return replace(head, values=values, document=values[0] if values else None).of_rows(rows)
+
+
+def _read_start(path: PathOrStr) -> tuple[bytes, bool]:
+    """Read a small file whole, or the beginning of a large one, with the whole first record."""
+    suffix, most = suffix_of(path), max_line()
+    with open_file(path) as stream:
+        data = stream.read(SMALL)
+        while following := stream.read(1):
+            data += following
+            if suffix == ".json" or b"\0" in data[:HEAD_BYTES] or len(data) > most or _records_end(data, suffix):
+                return data.removeprefix(BOM), False
+            data += stream.read(len(data))
+    return data.removeprefix(BOM), True
+
+
+def _first_records(data: bytes, whole: bool, suffix: str, name: str) -> bytes:
+    """The whole records in the first bytes; a row of CSV may have several lines."""
+    size = HEAD_BYTES
+    while size < len(data):
+        if (end := _records_end(data[:size], suffix)) or b"\0" in data[:size]:
+            return data[: end or size]
+        if size > max_line():
+            raise FormatError(
+                f"the first record is longer than {max_line():,} bytes",
+                file=name,
+                line=1,
+                remedy="check its line ends and quotes; if they are right, set the environment variable "
+                "RAGWORTH_MAX_LINE to a larger number of bytes, such as 1G",
+            )
+        size *= 2
+    return data if whole else data[: _records_end(data, suffix) or None]
+
+
+def _records_end(data: bytes, suffix: str) -> int:
+    """The end of the last whole record; 0 if none ends."""
+    return rows_end(data) if suffix in TABLE_SUFFIXES else last_line_end(data)
+
+
+def _is_lines(data: bytes, whole: bool, suffix: str) -> bool:
+    """Whether a JSON file has one value per line, rather than one that spans lines or the whole file."""
+    first, end, rest = data.lstrip().partition(b"\n")
+    if first.strip() in (b"{", b"["):
+        return False
+    try:
+        value = parse_json(first)
+    except ValueError:
+        # A damaged line, or the first line of a document over several lines: those are indented or closed below.
+        return suffix != ".json" and not re.match(rb"\s|[\]}]", rest[:1])
+    alone = not rest.strip() and (whole or not end)
+    return not alone or (isinstance(value, dict) and suffix != ".json")
+
+
+def _decode_lines(data: bytes) -> list[Any]:
+    """The JSON values of the first lines, without those that are none."""
+    values: list[Any] = []
+    for line in data.splitlines():
+        with suppress(ValueError):
+            values.append(parse_json(line.decode("utf-8", "replace"), parse_constant=read_constant))
+        if len(values) == HEAD_ROWS:
+            break
+    return values
+
+
+def _decode_elements(data: bytes) -> list[Any]:
+    """The first elements of a JSON list that was cut off."""
+    text = data.decode("utf-8", "replace").lstrip()
+    values: list[Any] = []
+    place = _skip_space(text, 1)
+    with suppress(ValueError, RecursionError):
+        while text[:1] == "[" and len(values) < HEAD_ROWS:
+            value, place = JSON.raw_decode(text, place)
+            check_depth(value, text)
+            values.append(value)
+            place = _skip_space(text, _skip_space(text, place) + 1)
+    return values
+
+
+def read_document(path: PathOrStr, *, unique_keys: bool = False) -> list[Any]:
+    """Read a JSON document; several one after the other are read, too.
+
+    ``unique_keys``: whether a key that an object has twice is an error; otherwise its last value counts.
+    """
+    if isinstance(path, Head) and path.values is not None and not unique_keys:
+        return path.values
+    with open_file(path) as stream:
+        data = stream.read().removeprefix(BOM)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError("this is not UTF-8 text", file=str(path), line=line) from error
+    pairs = _unique_pairs if unique_keys else None
+    decoder = JSON if pairs is None else json.JSONDecoder(parse_constant=read_constant, object_pairs_hook=pairs)
+    values: list[Any] = []
+    place = 0
+    try:
+        while (place := _skip_space(text, place)) < len(text):
+            value, place = decoder.raw_decode(text, place)
+            values.append(value)
+        check_depth(values, text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
+        raise FormatError(
+            "the JSON ends early: the file is cut off" if cut else f"this is not JSON ({explain_json(error)})",
+            file=str(path),
+            line=error.lineno,
+            remedy="export or copy the file again" if cut else "fix the file",
+        ) from error
+    except (RecursionError, NestingError) as error:
+        raise FormatError(TOO_DEEP, file=str(path), remedy=REMEDY) from error
+    except (WrongLineError, ValueError) as error:
+        raise FormatError(str(error)[:120], file=str(path)) from error
+    return values
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, whose keys must differ."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise WrongLineError(f"the key {quote_short(twice, 40)} occurs twice in an object")
+    return found
+
+
+def _skip_space(text: str, place: int) -> int:
+    match = re.compile(r"\s*").match(text, place)
+    return match.end() if match else place
+
+
+def has_keys(path: PathOrStr, keys: Iterable[str]) -> bool:
+    """Return whether an object in a JSON file has one of the keys; of names with dots, the first part."""
+    names = {name for key in keys for name in (key, key.partition(".")[0])}
+    written = {json.dumps(name, ensure_ascii=ascii).encode() for name in names for ascii in (True, False)}
+    pattern = re.compile(rb"(?:" + b"|".join(map(re.escape, written)) + rb")\s{0,8}:")
+    longest = max(map(len, written), default=0) + 9
+    end = b""
+    with open_file(path) as stream:
+        while data := stream.read(SMALL):
+            if pattern.search(end + data):
+                return True
+            end = data[-longest:]
+    return False
