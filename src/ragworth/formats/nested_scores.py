@@ -19,6 +19,7 @@ from ragworth.data.ranking import Ties
 from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import check_labels
+from ragworth.formats.heads import read_document
 from ragworth.formats.jsonl import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.logs.document_rows import find_rows
 
