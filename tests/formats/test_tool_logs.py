@@ -296,12 +296,11 @@ def test_a_table_of_trulens_without_recorded_calls(save: Save) -> None:
     assert grades(loaded) == {"Context Relevance": [0.5]}
 
 
-def test_a_table_of_trulens_without_calls(save: Save) -> None:
-    """Feedback has a cost, or a name that says what it is; other numbers are none unless mapped."""
-    row = {"record_id": "r1", "input": MILL, "output": "Ann", "record_json": "{}", "Groundedness": 0.5, "ours": 0.25}
+def test_columns_of_trulens_without_calls_are_no_grades_unless_mapped(save: Save) -> None:
+    row = {"record_id": "r1", "input": MILL, "output": "Ann", "record_json": "{}", "ours": 0.25, "ours_calls": "[]"}
     row |= {"ours feedback cost in USD": 0.001, "customer": 4711, "shelf": 1, "answer_score": 80}
     loaded = read(save, [row])
-    assert grades(loaded) == {"Groundedness": [0.5], "ours": [0.25]}
+    assert grades(loaded) == {"ours": [0.25]}
     assert grades(load(save("log.json", json.dumps([row])), columns={"grade": "shelf"}))["grade"] == [1.0]
 
 

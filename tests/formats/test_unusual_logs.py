@@ -284,14 +284,15 @@ def test_evaluations_of_phoenix_spans(save: Save) -> None:
     assert outcomes is not None and dict(outcomes.frame.select("aspect", "value").rows()) == {"QA": 1.0, "Tone": 1.0}
 
 
-def test_a_search_of_langfuse_that_is_not_called_retriever(save: Save) -> None:
-    def trace(output: Any) -> dict[str, Any]:
-        search = {"id": "o", "type": "SPAN", "name": "vector-search", "input": "mill", "output": output}
-        return {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
-
-    found = load(save("traces.jsonl", as_lines(trace({"chunks": [{"content": "Ann built it."}]}))))
-    assert found.collection.passages["text"].to_list() == ["Ann built it."]
-    assert load(save("traces.jsonl", as_lines(trace([1, 2])))).contexts is None
+def test_traces_without_a_retriever_say_what_to_map(save: Save) -> None:
+    search = {"id": "o", "type": "SPAN", "name": "vector-search", "input": "mill", "output": ["Ann built it."]}
+    output = {"answer": "Ann", "documents": [{"content": "Ann built it."}]}
+    path = save("traces.jsonl", as_lines({"id": "t", "input": "Who?", "output": output, "observations": [search]}))
+    traces = load(path)
+    assert traces.contexts is None and traces.answers is not None
+    assert "--map question=input --map answer=output.answer --map passages=output.documents" in traces.answers.notes[0]
+    columns = {"question": "input", "answer": "output.answer", "passages": "output.documents"}
+    assert load(path, columns=columns).collection.passages["text"].to_list() == ["Ann built it."]
 
 
 def test_an_evaluation_table_of_mlflow_with_a_ground_truth(save: Save) -> None:

@@ -15,7 +15,10 @@ from ragworth.formats.logs.values import as_answer
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
 ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
 REFERENCE_KEYS = ("answers", *ANSWER_KEYS, *FIELDS["accepted"])
-WRAPPERS = ("message", "message.content", "parts", "choices", "args", "kwargs", "data")
+WRAPPERS = (
+    *("message", "message.content", "parts", "choices", "args", "kwargs", "data"),
+    *("model_input", "inputs", "request", "state"),
+)
 """Keys of objects that hold messages, or the arguments of a call."""
 
 ROLES = {"user": ("user", "human"), "assistant": ("assistant", "ai")}

@@ -1,7 +1,8 @@
 """Find values in rows by path: ``outputs.answer | outputs@assistant``.
 
 A path leads into objects, lists (``results.0.text``) and JSON that is written as text. ``|`` separates alternatives, of
-which the first that leads to a value counts. A converter may follow: ``messages@user`` is the user's last message.
+which the first that leads to a value counts. A converter may follow: ``messages@user`` is the user's last message, and
+``@passages``, without a place, what the row itself calls passages.
 """
 
 from __future__ import annotations
@@ -10,12 +11,28 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ragworth.formats.logs.fields import FIELDS, FieldFinder
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
+
+
+def find_field(value: Any, field: str) -> Any:
+    """Return the value of a field of ours that an object has under a usual name, or None."""
+    return FieldFinder({field: FIELDS[field]}).get(value, field) if isinstance(value, Mapping) else None
+
+
+def find_documents(value: Any) -> list[Any] | None:
+    """Return the list of passages that an object has under a usual name, or None."""
+    passages = find_field(parse_if_json(value), "passages")
+    return passages if isinstance(passages, list) else None
+
 
 CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "user": find_question,
     "assistant": find_answer,
     "references": find_references,
+    "documents": find_documents,
+    "passages": lambda value: find_field(value, "passages"),
+    "accepted": lambda value: find_field(value, "accepted"),
     "json": parse_if_json,
     "from_one": lambda value: max(int(value) - 1, 0) if isinstance(value, int) else value,
     "bars": lambda value: value.split("|") if isinstance(value, str) else value,
@@ -53,6 +70,8 @@ def find(value: Any, paths: str) -> Any:
 
 def follow(value: Any, place: str) -> Any:
     """Return the value at a place, or None. A key may have dots itself, as columns of tables have."""
+    if not place:
+        return value
     value = parse_if_json(value)
     if isinstance(value, list):
         first, _, rest = place.partition(".")
