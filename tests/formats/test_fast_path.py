@@ -22,11 +22,11 @@ from ragworth.formats.columns import (
     read_columns,
 )
 from ragworth.formats.files import split_lines
-from ragworth.formats.trec import QRELS, RUN, SUBTOPICS, TAGGED_RUN
+from ragworth.formats.trec import QRELS, RUN, SUBTOPICS
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
-LAYOUTS = {"run": RUN, "tagged run": TAGGED_RUN, "qrels": QRELS, "sub-topics": SUBTOPICS}
+LAYOUTS = {"run": RUN, "qrels": QRELS, "sub-topics": SUBTOPICS}
 
 SIGNS = [b"0", b"1", b"7", b"a", b"q", b"Z", b'"', b"'", b"#", b",", b";", b"_", b"e", b"E", b"+", b"-", b"."]
 STRANGE = [b"\x00", b"\x1c", b"\x1f", b"\x85", b"\xa0", b"\xff", b"\xc3", b"\xc3\xa9", b"\xe2\x80\xa8", b"\xef\xbb\xbf"]

@@ -131,19 +131,6 @@ def test_a_run_is_called_after_its_file(name: str, system: str, save: Save) -> N
     assert read_contexts(save(name, PLAIN)).systems == [system]
 
 
-def test_systems_by_tag(save: Save) -> None:
-    text = "q Q0 a 1 1 one\nq Q0 a 1 2 two\nq Q0 b 1 3 one\np Q0 a 1 1 two\nq Q0 b 1 1 two\n"
-    contexts = read_run(save("run", text), by_tag=True)
-    assert contexts.systems == ["one", "two"]
-    assert contexts.frame.select("system", "query", "rank", "passage").rows() == [
-        ("one", "q", 1, "b"),
-        ("one", "q", 2, "a"),
-        ("two", "q", 1, "a"),
-        ("two", "q", 2, "b"),
-        ("two", "p", 1, "a"),
-    ]
-
-
 def test_qrels(save: Save) -> None:
     path = save("qrels", "q1\t0  d1 1\nq1 Q0 d2 0.25\nq2 0 d1 -2\t\n\nq1 0 d3 3e0")
     judgments = read_judgments(path)

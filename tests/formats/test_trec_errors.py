@@ -169,19 +169,11 @@ def test_skipping_keeps_the_first_of_duplicates(save: Save) -> None:
     assert "line 5: passage 'b' again" in note
 
 
-def test_the_same_passage_for_another_query_or_tag_is_none(save: Save) -> None:
+def test_the_same_passage_for_another_query_is_no_duplicate(save: Save) -> None:
     text = "q Q0 a 1 2 one\np Q0 a 1 2 one\nq Q0 a 1 2 two\n"
-    assert len(read_run(save("run", text), by_tag=True)) == 3
     with pytest.raises(FormatError, match="again for query 'q'") as caught:
         read_run(save("run", text))
     assert caught.value.line == 3
-
-
-def test_by_tag_names_the_line_of_a_duplicate(save: Save) -> None:
-    text = "q Q0 a 1 2 one\nq Q0 a 1 2 two\nq Q0 b 1 1 one\nq Q0 a 1 3 one\n"
-    with pytest.raises(FormatError) as caught:
-        read_run(save("run", text), by_tag=True)
-    assert caught.value.line == 4
 
 
 Reader = Callable[..., Contexts | Judgments | Ratings]

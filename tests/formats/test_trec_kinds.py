@@ -19,8 +19,7 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError, QrelsGivenError, RunGivenError, TableError
 from ragworth.data import Ratings
 from ragworth.formats import files, read_contexts, read_judgments, read_ratings
-from ragworth.formats.trec import read_run
-from ragworth.formats.trec_writing import write_ratings
+from ragworth.formats.trec import read_run, write_ratings
 
 Save = Callable[[str, str | bytes], Path]
 Reader = Callable[..., Any]
@@ -63,7 +62,7 @@ def test_qrels_are_no_run(layout: str, skip: bool, save: Save) -> None:
     assert (caught.value.file, caught.value.line) == (str(path), 3 if layout == "comments" else 1)
     assert "read_judgments" in caught.value.remedy
     with pytest.raises(QrelsGivenError):
-        read_run(path, by_tag=True, skip_bad_lines=skip)
+        read_run(path, skip_bad_lines=skip)
 
 
 @pytest.mark.parametrize("skip", [False, True])

@@ -132,7 +132,7 @@ def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, leve
 def _write_labels(labels: Any, folder: Path) -> None:
     """Labels in TREC's format, or as a table if an id has white space, which that format can't have."""
     from ragworth import formats
-    from ragworth.formats.trec_writing import fits_trec
+    from ragworth.formats.trec import fits_trec
 
     path = folder / "qrels.parquet"
     formats.write(labels, f"trec:{path.with_suffix('.txt')}" if fits_trec(labels.frame) else path)

@@ -11,7 +11,7 @@ requires the ``#`` in the first column and reads a second comment in a row as da
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -45,9 +45,8 @@ COMMENT = re.compile(rb"[\r\n][ \t\x0b\x0c]*(#[^\r\n]*)")
 SNIFFED_ROWS = 100
 """Rows examined to recognize a file of another kind."""
 
-SAMPLES = 16
-SAMPLE_BYTES = 1 << 15
-"""Parts of a chunk, and bytes of each, whose last fields are compared. To compare all makes reading 7 % slower."""
+SAMPLES, SAMPLE_BYTES = 8, 1 << 13
+"""Parts of a chunk, and bytes of each, whose last fields are compared."""
 
 
 class Column(NamedTuple):
@@ -55,6 +54,10 @@ class Column(NamedTuple):
 
     name: str
     kind: Literal["text", "number", "finite", "whole", "skip"]
+
+    @property
+    def type(self) -> type[pl.DataType]:
+        return pl.String if self.kind in ("text", "skip") else pl.Float64
 
 
 class Layout(NamedTuple):
@@ -78,34 +81,15 @@ class Layout(NamedTuple):
 
     @property
     def schema(self) -> dict[str, type[pl.DataType]]:
-        return {c.name: _column_type(c) for c in self.columns if c.kind != "skip"}
-
-
-class CommentLines(NamedTuple):
-    """Comment lines: how many, how many would be rows without the ``#``, and the first of those."""
-
-    total: int = 0
-    rows: int = 0
-    example: str = ""
-
-    def __add__(self, other: object) -> CommentLines:
-        assert isinstance(other, CommentLines)
-        return CommentLines(self.total + other.total, self.rows + other.rows, self.example or other.example)
-
-    def note(self, path: PathOrStr) -> tuple[str, ...]:
-        """Warn about comments that may be rows of queries whose ids start with ``#``."""
-        if not self.rows:
-            return ()
-        which = f"{format_count(self.rows, 'comment')} that could be rows, such as {quote_short(self.example, 40)}"
-        return (f"{path}: skipped {which}; a line that starts with # is a comment, as in trec_eval 10",)
+        return {c.name: c.type for c in self.columns if c.kind != "skip"}
 
 
 class ColumnRows(NamedTuple):
-    """The rows of a file, its bad lines, and the first two last fields if those differ."""
+    """The rows of a file, its bad lines, notes on comments, and the first two last fields if those differ."""
 
     frame: pl.DataFrame
     bad: list[BadLine]
-    comments: CommentLines = CommentLines()
+    notes: tuple[str, ...] = ()
     last_fields: tuple[str, ...] = ()
 
 
@@ -118,48 +102,52 @@ def read_columns(
     """
     frames: list[pl.DataFrame] = []
     bad: list[BadLine] = []
-    comments = CommentLines()
+    comments: list[bytes] = []
     last_fields: dict[bytes, None] = {}
     before = 0
     for chunk, fast, every_line in map_threads(partial(_parse_chunk, layout=layout), read_chunks(path)):
         frame, wrong = _parse_by_line(chunk, layout, before, path)[:2] if fast is None else (fast, [])
-        comments += CommentLines() if every_line else _find_comments(chunk, layout)
+        comments += COMMENT.findall(b"\n" + chunk) if not every_line and b"#" in chunk else []
         if wrong and not bad and not any(each.height for each in (*frames, frame)):
             _check_kind(path, numbered_lines(chunk, before), layout, unlike)
         bad += wrong
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
-        before += frame.height + len(wrong) if every_line else count_lines(chunk)
+        before += frame.height if every_line else count_lines(chunk)
         frames.append(frame)
         fields = _last_fields(chunk, len(layout.columns))
         while len(last_fields) < 2 and (field := next(fields, None)) is not None:
             last_fields[field] = None
     frame = pl.concat(frames) if frames else pl.DataFrame(schema=layout.schema)
     if not frame.height:
-        only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments.total else [])]
+        only = [*(["bad lines"] if bad else []), *(["comments (#)"] if comments else [])]
         raise FormatError(
             f"no rows: the file is empty{' except for ' + ' and '.join(only) if only else ''}",
             file=str(path),
             expected=f"a {layout.what}, a line like: {layout.example}",
         )
-    first = tuple(field.decode("utf-8", "replace") for field in islice(last_fields, 2))
-    return ColumnRows(frame, bad, comments, first if len(first) > 1 else ())
+    tags = tuple(field.decode("utf-8", "replace") for field in last_fields)
+    return ColumnRows(frame, bad, _comment_notes(path, comments, layout), tags if len(tags) > 1 else ())
 
 
 def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
-    """The last fields of rows in evenly spaced parts of a chunk, from its first to its last line."""
-    spare = max(len(chunk) - SAMPLE_BYTES, 0)
-    for low in sorted({spare * i // (SAMPLES - 1) for i in range(SAMPLES)}):
-        start = chunk.find(b"\n", low) + 1 if low else 0
-        part = chunk[start : chunk.find(b"\n", low + SAMPLE_BYTES) + 1 or None]
-        first = part[: part.find(b"\n") + 1]
-        row = first.split()
-        if is_row(first) and len(row) == fields > 1:
-            yield row[-1]
-            ending = first[first.rindex(row[-1]) - 1 :]
-            if part.endswith(b"\n") and part.count(ending) == part.count(b"\n"):
-                continue  # all lines end in the same field
-        yield from (row[-1] for line in part.splitlines() if is_row(line) and len(row := line.split()) == fields)
+    """The last fields of rows in evenly spaced parts of a chunk."""
+    for low in range(0, len(chunk), max(len(chunk) // SAMPLES, SAMPLE_BYTES)):
+        start = chunk.find(b"\n", low - 1) + 1 if low else 0
+        for line in chunk[start : chunk.find(b"\n", low + SAMPLE_BYTES) + 1 or None].splitlines():
+            if is_row(line) and len(row := line.split()) == fields:
+                yield row[-1]
+
+
+def _comment_notes(path: PathOrStr, comments: list[bytes], layout: Layout) -> tuple[str, ...]:
+    """Warn about comments that may be rows of queries whose ids start with ``#``."""
+    # In "# like this", the first word isn't meant as a query.
+    rows = [line for line in comments if line[1:2].strip() and isinstance(_parse_row(line.split(), layout), dict)]
+    if not rows:
+        return ()
+    example = quote_short(rows[0].decode("utf-8", "replace"), 40)
+    which = f"{format_count(len(rows), 'comment')} that could be rows, such as {example}"
+    return (f"{path}: skipped {which}; a line that starts with # is a comment, as in trec_eval 10",)
 
 
 def is_row(line: bytes) -> bool:
@@ -167,10 +155,10 @@ def is_row(line: bytes) -> bool:
 
 
 def _check_kind(
-    path: PathOrStr, found: Iterable[tuple[int, bytes]], layout: Layout, unlike: tuple[Layout, ...]
+    path: PathOrStr, lines: Iterator[tuple[int, bytes]], layout: Layout, unlike: tuple[Layout, ...]
 ) -> None:
     """Raise an error if the first rows of a file all fit another layout. A pipe can't be read twice."""
-    first = list(islice(((number, line) for number, line in found if is_row(line)), SNIFFED_ROWS))
+    first = list(islice(((number, line) for number, line in lines if is_row(line)), SNIFFED_ROWS))
     if first and first[0][1].lstrip().startswith((b"{", b"[")):
         raise FormatError(
             f"this looks like JSON, not a {layout.what}",
@@ -191,37 +179,23 @@ def _check_kind(
             )
 
 
-def _find_comments(chunk: bytes, layout: Layout) -> CommentLines:
-    if b"#" not in chunk:
-        return CommentLines()
-    found: list[bytes] = COMMENT.findall(b"\n" + chunk)
-    # In "# like this", the first word isn't meant as a query.
-    rows = [line for line in found if line[1:2].strip() and isinstance(_parse_row(line.split(), layout), dict)]
-    return CommentLines(len(found), len(rows), rows[0].decode("utf-8", "replace") if rows else "")
-
-
 class ParsedChunk(NamedTuple):
-    """A chunk and its rows; None if it has to be read line by line."""
+    """A chunk and its rows; None if it has to be read line by line. ``every_line`` says that all lines are rows."""
 
     chunk: bytes
     frame: pl.DataFrame | None
     every_line: bool
-    """Whether every line is a row."""
 
 
 def _parse_chunk(chunk: bytes, layout: Layout) -> ParsedChunk:
     """Parse a chunk with Polars if it can be read that way."""
     clean = _clean_rows(chunk, len(layout.columns))
-    if clean is None:
-        return ParsedChunk(chunk, None, every_line=False)
-    return ParsedChunk(chunk, _parse_fast(clean, layout), clean.every_line)
+    frame = _parse_fast(clean, layout) if clean is not None else None
+    return ParsedChunk(chunk, frame, frame is not None and clean is not None and clean.every_line)
 
 
 class CleanRows(NamedTuple):
-    """Rows in which one separator is between fields.
-
-    ``every_line`` says that every line of the file is a row; otherwise lines were removed.
-    """
+    """Rows in which one separator is between fields. Unless ``every_line`` is a row, lines were removed."""
 
     text: bytes
     separator: bytes
@@ -252,46 +226,12 @@ def _is_clean(chunk: bytes, fields: int, separator: bytes) -> bool:
         space = piece <= 32
         if (before and space[0]) or bool((space[1:] & space[:-1]).any()):
             return False
-        found = piece.take(np.flatnonzero(space), mode="clip")
-        if not np.array_equal(found, expected[done : done + len(found)]):
+        gaps = piece.take(np.flatnonzero(space), mode="clip")
+        if not np.array_equal(gaps, expected[done : done + len(gaps)]):
             return False
-        done = (done + len(found)) % fields
+        done = (done + len(gaps)) % fields
         before = bool(space[-1])
     return before if done == 0 else not before and done == fields - 1
-
-
-def _parse_fast(rows: CleanRows, layout: Layout) -> pl.DataFrame | None:
-    """Parse rows with Polars; None if they need the slow path."""
-    if rows.text.startswith(BOM):
-        return None
-    wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
-    full = {c.name if c.kind != "skip" else f"skip{i}": _column_type(c) for i, c in enumerate(layout.columns)}
-    try:
-        frame = pl.read_csv(
-            rows.text,
-            separator=rows.separator.decode(),
-            has_header=False,
-            quote_char=None,
-            schema=full,
-            columns=wanted,
-        )
-    except (pl.exceptions.PolarsError, UnicodeDecodeError):
-        return None
-    for column in layout.columns:
-        if column.kind == "skip":
-            continue
-        values = frame[column.name]
-        odd = values.null_count() > 0
-        odd |= column.kind == "number" and bool(values.is_nan().any())
-        odd |= column.kind in ("finite", "whole") and not bool(values.is_finite().all())
-        odd |= column.kind == "whole" and not bool((values == values.floor()).all())
-        if odd:
-            return None
-    return frame
-
-
-def _column_type(column: Column) -> type[pl.DataType]:
-    return pl.String if column.kind in ("text", "skip") else pl.Float64
 
 
 def _normalize(chunk: bytes) -> bytes:
@@ -303,6 +243,33 @@ def _normalize(chunk: bytes) -> bytes:
     while b"\n\n" in chunk:
         chunk = chunk.replace(b"\n\n", b"\n")
     return re.sub(rb"\n#[^\n]*", b"", b"\n" + chunk)[1:] if b"#" in chunk else chunk
+
+
+def _parse_fast(rows: CleanRows, layout: Layout) -> pl.DataFrame | None:
+    """Parse rows with Polars; None if they need the slow path."""
+    if rows.text.startswith(BOM):
+        return None
+    wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
+    full = {c.name if c.kind != "skip" else f"skip{i}": c.type for i, c in enumerate(layout.columns)}
+    separator = rows.separator.decode()
+    try:
+        frame = pl.read_csv(
+            rows.text, separator=separator, has_header=False, quote_char=None, schema=full, columns=wanted
+        )
+    except (pl.exceptions.PolarsError, UnicodeDecodeError):
+        return None
+    odd = any(_is_odd(frame[column.name], column) for column in layout.columns if column.kind != "skip")
+    return None if odd else frame
+
+
+def _is_odd(values: pl.Series, column: Column) -> bool:
+    """Whether the slow path would reject a value: it is missing, or no number of this kind."""
+    if values.null_count() or column.kind == "text":
+        return values.null_count() > 0
+    if column.kind == "number":
+        return bool(values.is_nan().any())
+    whole = column.kind != "whole" or bool((values == values.floor()).all())
+    return not (whole and bool(values.is_finite().all()))
 
 
 def _parse_by_line(chunk: bytes, layout: Layout, before: int, path: PathOrStr = "") -> ColumnRows:

@@ -205,10 +205,8 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
             if not cut and len(block) <= most + 1:
                 pending = block
                 continue
-            chunk = (
-                block if cut == len(block) and not pending else b"".join((pending, memoryview(block)[: cut or None]))
-            )
-            pending = block[cut:] if cut else b""
+            cut = cut or len(block)
+            chunk, pending = b"".join((pending, memoryview(block)[:cut])), block[cut:]
             yield _check_lines(path, chunk if chunks else chunk.removeprefix(BOM), most, chunks)
             chunks += 1
     if pending and (chunks or pending != BOM):

@@ -1,4 +1,4 @@
-"""TREC runs and qrels, and sub-topic qrels (ndeval): how they are read.
+"""TREC runs and qrels, and sub-topic qrels (ndeval): how they are read and written.
 
 A run line is ``query Q0 passage rank score tag``. As in trec_eval, the score determines the order and not the rank, but
 a run whose ranks say the opposite throughout is an error. A qrels line is ``query iteration passage relevance``. In
@@ -7,10 +7,6 @@ Lines that start with ``#`` are comments.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +17,18 @@ from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import header_hint
 from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
-from ragworth.formats.columns import NUMBER, Column, Layout, is_row, read_columns
+from ragworth.formats.columns import NUMBER, Column, ColumnRows, Layout, is_row, read_columns
 from ragworth.formats.contract import FileSample, Format
-from ragworth.formats.files import PathOrStr, can_read_again, open_file, read_lines, run_name, skipped_note
+from ragworth.formats.files import (
+    PathOrStr,
+    can_read_again,
+    create_file,
+    open_file,
+    read_lines,
+    run_name,
+    skipped_note,
+)
 from ragworth.formats.grades import check_labels, check_ratings
-from ragworth.formats.trec_writing import PLAIN_ITERATIONS, write_qrels, write_ratings, write_run
 
 RUN = Layout(
     "TREC run",
@@ -41,16 +44,10 @@ RUN = Layout(
     RunGivenError,
     "give it where a run belongs (an argument of the command, a system of a workspace, read_contexts in Python)",
 )
-TAGGED_RUN = RUN._replace(columns=(*RUN.columns[:-1], Column("tag", "text")))
 
 QRELS = Layout(
     "TREC qrels file",
-    (
-        Column("query", "text"),
-        Column("iteration", "skip"),
-        Column("passage", "text"),
-        Column("relevance", "finite"),
-    ),
+    (Column("query", "text"), Column("iteration", "skip"), Column("passage", "text"), Column("relevance", "finite")),
     "q1 0 d7 1",
     QrelsGivenError,
     "give it where qrels belong (--qrels, qrels of a workspace, read_judgments in Python)",
@@ -58,70 +55,76 @@ QRELS = Layout(
 
 SUBTOPICS = Layout(
     "TREC sub-topic qrels file",
-    (
-        Column("query", "text"),
-        Column("subtopic", "text"),
-        Column("passage", "text"),
-        Column("rating", "finite"),
-    ),
+    (Column("query", "text"), Column("subtopic", "text"), Column("passage", "text"), Column("rating", "finite")),
     "q1 3 d7 1",
 )
 
+PLAIN_ITERATIONS = ("0", "Q0", "q0")
+"""Second column of plain qrels, where ratings have a sub-topic."""
+WRITTEN_RANK = "written rank"
+REVERSED_SHARE = 0.95
+"""Share of the queries above which ranks that say the opposite of the scores are an error."""
+FIRST_LINE = 1 << 14
+"""Bytes of the first line that are looked at after an error."""
+SPACE = r"[ \t\n\r\x0b\x0c]"
+
+BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
+RANKS_IGNORED = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
+DISTANCES = f"if the scores are distances: {BY_RANK_COMMAND}"
+OTHER_ORDERS = (
+    "if rank and score are swapped: awk '{t = $4; $4 = $5; $5 = t; print}' FILE; if only the ranks are wrong: "
+    "awk '{$4 = 0; print}' FILE"
+)
+SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
+CHUNK_ID_HINT = "chunks that share a document's id need different ids"
+SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
+
 
 def read_run(
-    path: PathOrStr,
-    *,
-    system: str | None = None,
-    by_tag: bool = False,
-    ties: Ties = "float64",
-    skip_bad_lines: bool = False,
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Read a TREC run.
 
     Parameters
     ----------
     system: name of the system; by default the file name without extension.
-    by_tag: take the system from the last column, so one file may contain several.
     ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
     skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
-    with _header_advice(path):
-        frame, bad, comments, tags = read_columns(
-            path, TAGGED_RUN if by_tag else RUN, skip_bad_lines=skip_bad_lines, unlike=(QRELS,)
+    rows = _read(path, RUN, skip_bad_lines, unlike=(QRELS,))
+    several = ""
+    if rows.last_fields:
+        first, second = (quote_short(tag, 24) for tag in rows.last_fields)
+        several = (
+            f"the tags differ ({first}, {second}), but all lines are read as one run; if it holds several systems, "
+            f"split it: {SPLIT_COMMAND}"
         )
-    several = "" if by_tag or not tags else _several_tags(tags)
     # As "rank", it would decide the order.
-    frame = frame.rename({"rank": WRITTEN_RANK} | ({"tag": "system"} if by_tag else {}))
+    frame = rows.frame.rename({"rank": WRITTEN_RANK})
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
-        keys = ["system", "query"] if by_tag else ["query"]
         hint = f"split it if it holds several systems: {SPLIT_COMMAND}" if several else CHUNK_ID_HINT
-        frame, bad = _drop_duplicates(path, frame, bad, keys, skip_bad_lines, hint)
-        ordered = order_contexts(frame, ties=ties, source=str(path))
-    note = _check_order(path, ordered)
-    rows = ordered.frame.drop(WRITTEN_RANK)
-    if not by_tag:
-        rows = with_constant_text(rows, "system", system if system is not None else run_name(path))
-    notes = tuple(f"{path}: {each}" for each in (several, note) if each)
-    contexts = Contexts.trusted(rows, (*skipped_note(path, bad), *comments.note(path), *notes))
+        rows = _drop_duplicates(path, rows._replace(frame=frame), ["query"], skip_bad_lines, hint)
+        ordered = order_contexts(rows.frame, ties=ties, source=str(path))
+    notes = tuple(f"{path}: {each}" for each in (several, _check_order(path, ordered)) if each)
+    name = system if system is not None else run_name(path)
+    table = with_constant_text(ordered.frame.drop(WRITTEN_RANK), "system", name)
+    contexts = Contexts.trusted(table, (*skipped_note(path, rows.bad), *rows.notes, *notes))
     contexts.starts = ordered.starts
     return contexts
 
 
-@contextmanager
-def _header_advice(path: PathOrStr) -> Iterator[None]:
-    """Add advice to errors of a file whose lines have three fields, as runs of MS MARCO do."""
+def _read(path: PathOrStr, layout: Layout, skip: bool, unlike: tuple[Layout, ...]) -> ColumnRows:
+    """Read columns, with advice in errors of a file whose lines have three fields, as runs of MS MARCO do."""
     try:
-        yield
+        return read_columns(path, layout, skip_bad_lines=skip, unlike=unlike)
     except FormatError as error:
         if error.line is None or not can_read_again(path):
             raise
         with open_file(path) as stream:
             hint = header_hint(stream.readline(FIRST_LINE).decode("utf-8", "replace").split())
-        if not hint:
-            raise
-        raise error.copy(remedy=hint) from error
+        raise (error.copy(remedy=hint) if hint else error) from error
 
 
 def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
@@ -151,12 +154,8 @@ def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
     ):
         number = int((queries & wrong).sum())
         if number > REVERSED_SHARE * int(queries.sum()):
-            raise FormatError(
-                f"{found} in {number:,} of {where}",
-                file=str(path),
-                expected="the highest score at rank 1",
-                remedy=remedy,
-            )
+            problem, expected = f"{found} in {number:,} of {where}", "the highest score at rank 1"
+            raise FormatError(problem, file=str(path), expected=expected, remedy=remedy)
     if queries.any() and not (queries & (agree + against > 0)).any():
         return f"the scores of a query's passages are all equal, so their ids decide the order; {RANKS_IGNORED}"
     if mixed := int((queries & (against > 0)).sum()):
@@ -164,142 +163,53 @@ def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
     return ""
 
 
-def _several_tags(tags: Sequence[str]) -> str:
-    first, second = (quote_short(tag, 24) for tag in tags)
-    return (
-        f"the tags differ ({first}, {second}), but all lines are read as one run; if it holds several systems, split "
-        f"it: {SPLIT_COMMAND}"
-    )
-
-
-WRITTEN_RANK = "written rank"
-REVERSED_SHARE = 0.95
-"""Share of the queries above which ranks that say the opposite of the scores are an error."""
-FIRST_LINE = 1 << 14
-"""Bytes of the first line that are looked at after an error."""
-BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
-RANKS_IGNORED = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
-DISTANCES = f"if the scores are distances: {BY_RANK_COMMAND}"
-OTHER_ORDERS = (
-    "if rank and score are swapped: awk '{t = $4; $4 = $5; $5 = t; print}' FILE; if only the ranks are wrong: "
-    "awk '{$4 = 0; print}' FILE"
-)
-SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
-CHUNK_ID_HINT = "chunks that share a document's id need different ids"
-SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
-
-
-class UniqueRows(NamedTuple):
-    """The rows of a file without duplicates, and all skipped lines."""
-
-    frame: pl.DataFrame
-    bad: list[BadLine]
-
-
-def _drop_duplicates(
-    path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine], keys: list[str], skip: bool, hint: str
-) -> UniqueRows:
+def _drop_duplicates(path: PathOrStr, rows: ColumnRows, keys: list[str], skip: bool, hint: str) -> ColumnRows:
     """Reject passages that occur twice for equal ``keys``, or keep the first and say so."""
+    frame = rows.frame
     groups = ranking.group_rows(frame, keys)
     order = groups.order
-    duplicates = ranking.duplicate_passages(
-        frame["passage"] if order is None else frame["passage"].gather(order), groups.starts
-    )
+    passages = frame["passage"] if order is None else frame["passage"].gather(order)
+    duplicates = ranking.duplicate_passages(passages, groups.starts)
     if not len(duplicates):
-        return UniqueRows(frame, bad)
+        return rows
     duplicates = duplicates if order is None else np.sort(order[duplicates])
-    if not can_read_again(path):
-        row = frame.row(int(duplicates[0]), named=True)
-        raise FormatError(
-            f"passage {quote_short(row['passage'], 40)} occurs twice for query {quote_short(row['query'], 40)}",
-            file=str(path),
-            expected="each passage once for a query",
-            remedy=f"remove the duplicates ({hint}), or save it as a file to see their lines",
-        )
-    problems = [
-        BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
-        for line, passage, query in zip(
-            _line_numbers(path, bad, duplicates),
-            frame["passage"].gather(duplicates),
-            frame["query"].gather(duplicates),
-            strict=True,
-        )
+    expected = "each passage once for a query"
+    texts = [
+        f"passage {quote_short(passage, 40)} {{}} for query {quote_short(query, 40)}"
+        for query, passage in frame.select("query", "passage")[duplicates].iter_rows()
     ]
+    if not can_read_again(path):
+        remedy = f"remove the duplicates ({hint}), or save it as a file to see their lines"
+        raise FormatError(texts[0].format("occurs twice"), file=str(path), expected=expected, remedy=remedy)
+    lines = _line_numbers(path, rows.bad, duplicates)
+    problems = [BadLine(line, text.format("again")) for line, text in zip(lines, texts, strict=True)]
     if not skip:
+        every = (f"{format_count(len(duplicates), 'duplicate')} in all",) if len(duplicates) > 4 else ()
+        advice = f"remove the duplicates ({hint})"
         raise FormatError(
             problems[0].found,
             file=str(path),
             line=problems[0].line,
-            more=tuple(str(p) for p in problems[1:4])
-            + ((f"{format_count(len(duplicates), 'duplicate')} in all",) if len(duplicates) > 4 else ()),
-            expected="each passage once for a query",
+            more=(*map(str, problems[1:4]), *every),
+            expected=expected,
             remedy=Hint(
-                f"remove the duplicates ({hint}), or keep the first of each with --skip-bad-lines",
-                f"remove the duplicates ({hint})",
-                f"remove the duplicates ({hint}), or keep the first of each with skip_bad_lines=True",
+                f"{advice}, or keep the first of each with --skip-bad-lines",
+                advice,
+                f"{advice}, or keep the first of each with skip_bad_lines=True",
                 option="skip_bad_lines",
             ),
         )
     keep = np.ones(frame.height, dtype=bool)
     keep[duplicates] = False
-    return UniqueRows(frame.filter(pl.Series(keep)), sorted([*bad, *problems], key=lambda b: b.line))
+    bad = sorted([*rows.bad, *problems], key=lambda each: each.line)
+    return rows._replace(frame=frame.filter(pl.Series(keep)), bad=bad)
 
 
 def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
-    """Return the line number of each of ``rows``."""
-    skipped = {b.line for b in bad}
-    wanted = iter(sorted(int(row) for row in rows))
-    target = next(wanted)
-    found: list[int] = []
-    row = 0
-    for number, line in read_lines(path):
-        if number in skipped or not is_row(line):
-            continue
-        if row == target:
-            found.append(number)
-            if (following := next(wanted, None)) is None:
-                break
-            target = following
-        row += 1
-    return found
-
-
-def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
-    """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
-    with _header_advice(path):
-        frame, bad, comments, _ = read_columns(path, QRELS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
-    frame, bad = _drop_duplicates(path, frame, bad, ["query"], skip_bad_lines, SUBTOPIC_HINT)
-    judgments = Judgments.trusted(
-        frame.select(
-            "query",
-            "passage",
-            pl.lit("relevance").alias("aspect"),
-            pl.col("relevance").alias("value"),
-            pl.lit(OK).alias("status"),
-            pl.lit(str(path)).alias("source"),
-        ),
-        (*skipped_note(path, bad), *comments.note(path)),
-    )
-    return check_labels(judgments, path, lambda row: _line_of(path, bad, row))
-
-
-def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
-    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
-    frame, bad, comments, _ = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
-    _refuse_plain_qrels(path, frame, bad)
-    check_ratings(frame["rating"], path, lambda row: _line_of(path, bad, row))
-    frame, bad = _drop_duplicates(path, frame, bad, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
-    return Ratings.trusted(
-        frame.select(
-            "query",
-            "passage",
-            pl.col("subtopic").alias("subquestion"),
-            pl.col("rating").alias("value"),
-            pl.lit(OK).alias("status"),
-            pl.lit(str(path)).alias("source"),
-        ),
-        (*skipped_note(path, bad), *comments.note(path)),
-    )
+    """Return the line number of each of ``rows``, which ascend."""
+    skipped, wanted = {each.line for each in bad}, set(rows.tolist())
+    lines = (number for number, line in read_lines(path) if number not in skipped and is_row(line))
+    return [number for row, number in zip(range(int(rows[-1]) + 1), lines, strict=False) if row in wanted]
 
 
 def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
@@ -307,18 +217,146 @@ def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
     return _line_numbers(path, bad, np.array([row]))[0] if can_read_again(path) else None
 
 
-def _refuse_plain_qrels(path: PathOrStr, frame: pl.DataFrame, bad: list[BadLine]) -> None:
-    """Reject a file without sub-topics, whose relevance would be read as ratings of one sub-question."""
-    if not frame["subtopic"].is_in(PLAIN_ITERATIONS).all():
-        return
-    raise FormatError(
-        f"the second column is {frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
-        f"not a {SUBTOPICS.what}",
-        file=str(path),
-        line=_line_of(path, bad, 0),
-        expected=SUBTOPICS.expected,
-        remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
-    )
+def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
+    """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
+    rows = _read(path, QRELS, skip_bad_lines, unlike=(RUN,))
+    rows = _drop_duplicates(path, rows, ["query"], skip_bad_lines, SUBTOPIC_HINT)
+    frame = rows.frame.select("query", "passage", pl.lit("relevance").alias("aspect"), *_values(path, "relevance"))
+    judgments = Judgments.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
+    return check_labels(judgments, path, lambda row: _line_of(path, rows.bad, row))
+
+
+def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
+    """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
+    rows = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    if rows.frame["subtopic"].is_in(PLAIN_ITERATIONS).all():  # relevance would be read as ratings
+        raise FormatError(
+            f"the second column is {rows.frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
+            f"not a {SUBTOPICS.what}",
+            file=str(path),
+            line=_line_of(path, rows.bad, 0),
+            expected=SUBTOPICS.expected,
+            remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
+        )
+    check_ratings(rows.frame["rating"], path, lambda row: _line_of(path, rows.bad, row))
+    rows = _drop_duplicates(path, rows, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
+    frame = rows.frame.select("query", "passage", pl.col("subtopic").alias("subquestion"), *_values(path, "rating"))
+    return Ratings.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
+
+
+def _values(path: PathOrStr, column: str) -> tuple[pl.Expr, ...]:
+    """The value, status and source of each row."""
+    return pl.col(column).alias("value"), pl.lit(OK).alias("status"), pl.lit(str(path)).alias("source")
+
+
+def write_run(contexts: Contexts, path: PathOrStr) -> None:
+    """Write one system's contexts as a TREC run.
+
+    To preserve the order shown, 1/rank replaces the scores if they are missing or don't give that order.
+    """
+    systems = contexts.systems
+    if len(systems) != 1:
+        raise FormatError(
+            f"{format_count(len(systems), 'system')} cannot go into one TREC run",
+            file=str(path),
+            remedy="write one file for each: contexts.only(NAME)",
+        )
+    frame = contexts.frame
+    _require_writable(frame, ["system", "query", "passage"], path)
+    last = frame.group_by("query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
+    gaps = last.filter(pl.col("len") != pl.col("rank"))
+    if gaps.height:
+        raise FormatError(
+            f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a TREC run can't represent",
+            file=str(path),
+            remedy="write Parquet",
+        )
+    if not _ordered_by_score(frame):
+        frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
+    text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
+    with create_file(path) as stream:
+        text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
+
+
+def _ordered_by_score(frame: pl.DataFrame) -> bool:
+    if frame["score"].null_count():
+        return False
+    by_score = order_contexts(frame.drop("rank"), ties="float64").frame
+    return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
+
+
+def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
+    """Write relevance judgments as TREC qrels. Judgments without a value can't be written."""
+    frame = judgments.of("relevance")
+    if not frame.height:
+        raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
+    _require_values(frame, path)
+    _require_writable(frame, ["query", "passage"], path)
+    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _format_number("value")), path)
+
+
+def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
+    """Write ratings as TREC sub-topic qrels. Ratings without a value can't be written."""
+    _require_values(ratings.frame, path)
+    _require_writable(ratings.frame, ["query", "passage", "subquestion"], path)
+    if ratings.frame.height and ratings.frame["subquestion"].is_in(PLAIN_ITERATIONS).all():
+        raise FormatError(
+            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so the file would look like qrels",
+            file=str(path),
+            remedy="write Parquet or JSONL, or rename the sub-questions",
+        )
+    _write_rows(ratings.frame.select("query", "subquestion", "passage", _format_number("value")), path)
+
+
+def _format_number(column: str) -> pl.Expr:
+    """Format whole numbers without a decimal point, as other programs expect, and others in full."""
+    value = pl.col(column)
+    whole = (value == value.round()) & (value.abs() < 2**53)
+    return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+
+
+def _write_rows(frame: pl.DataFrame, path: PathOrStr) -> None:
+    with create_file(path) as stream:
+        frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
+
+
+def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
+    missing = frame.filter(pl.col("status") != OK)
+    if missing.height:
+        raise FormatError(
+            f"{format_count(missing.height, 'value')} missing ({missing['status'][0]}), which TREC files can't "
+            "represent",
+            file=str(path),
+            remedy="write Parquet, or filter the rows with status 'ok'",
+        )
+
+
+def fits_trec(frame: pl.DataFrame) -> bool:
+    """Whether TREC files can have the queries and passages of a table."""
+    try:
+        _require_writable(frame, ["query", "passage"], "")
+    except FormatError:
+        return False
+    return True
+
+
+def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) -> None:
+    comments = frame.filter(pl.col("query").str.starts_with("#"))
+    if comments.height:
+        raise FormatError(
+            f"the query {quote_short(comments['query'][0])} starts with '#', so its lines would be comments",
+            file=str(path),
+            remedy="write Parquet or JSONL, or rename it",
+        )
+    for column in columns:
+        bad = frame.filter(pl.col(column).str.contains(SPACE) | pl.col(column).str.starts_with("\ufeff"))
+        if bad.height:
+            raise FormatError(
+                f"the {column} {quote_short(bad[column][0])} contains white space (or a byte-order mark), which TREC "
+                "files cannot have in an id",
+                file=str(path),
+                remedy="write Parquet or JSONL, or rename it",
+            )
 
 
 def _recognise(sample: FileSample) -> bool:
