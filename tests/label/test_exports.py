@@ -13,9 +13,10 @@ from click.testing import CliRunner
 from ragworth import formats, summarise
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
-from ragworth.formats import judges as judge_files
 from ragworth.formats import outcomes as outcome_files
 from ragworth.formats.grades import THREE_WAY
+from ragworth.graders.rated_coverage import read_coverage
+from ragworth.label import judge_tables
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
 from ragworth.label.exports.contract import safe_file_name
@@ -62,7 +63,7 @@ def test_crux_exports_come_back_with_their_highlights(tmp_path: Path, kind: str)
     for label in data.labels.answers:
         want = {name: value for name, value in (label.value or {}).items() if name != "support"}
         assert back[label.annotator, label.item] == want
-    frame = judge_files.read(tmp_path)
+    frame = judge_tables.read(tmp_path)
     assert frame.height == len(data.labels.answers)
     assert sorted(frame["judge"].unique()) == data.labels.annotators
 
@@ -84,10 +85,10 @@ def test_tables_with_judges_are_read_by_the_study_of_judges(tmp_path: Path, kind
     data = labelled(kind)
     files = {file.name: file for file in export_labels(data, "tables", tmp_path)}
     name = next(iter(data.tables))
-    frame = judge_files.read(files[f"{name}.csv"])
+    frame = judge_tables.read(files[f"{name}.csv"])
     assert sorted(frame["judge"].unique()) == data.labels.annotators
-    assert judge_files.combine_judges({"people": frame})
-    for _, part in judge_files.number_labels(frame).group_by("aspect"):
+    assert judge_tables.combine_judges({"people": frame})
+    for _, part in judge_tables.number_labels(frame).group_by("aspect"):
         assert part["value"].count() == len(data.labels.answers)
 
 
@@ -98,7 +99,7 @@ def test_pairs_of_systems_are_told_apart_by_the_study_of_judges(tmp_path: Path) 
     items = [task.make_item({"query": "q", "first": first, "second": second}, texts) for first, second in pairs]
     data = LabelledData.of(task, items, labels_of(task, items, {"anna": [0, 0, 1], "ben": [0, 1, 2]}))
     export_labels(data, "tables", tmp_path)
-    frame = judge_files.read(tmp_path / "preferences.csv").filter(pl.col("judge") == "anna")
+    frame = judge_tables.read(tmp_path / "preferences.csv").filter(pl.col("judge") == "anna")
     assert dict(frame.select("item", "label").iter_rows()) == {"a · b": "a", "a · c": "c", "b · c": "c"}
 
 
@@ -107,8 +108,8 @@ def test_labels_after_a_suggestion_are_apart_and_decisions_do_not_count_as_a_jud
     rows = [replace(label, seen_suggestion=label.annotator == "person2") for label in data.labels]
     rows += [Label("adjudicated", label.item, label.value) for label in rows if label.annotator == "person0"]
     export_labels(LabelledData.of(data.task, data.items.values(), Labels(rows)), "tables", tmp_path)
-    assert set(judge_files.read(tmp_path / "subquestions.csv")["judge"]) == {"person0", "person1", "adjudicated"}
-    assert set(judge_files.read(tmp_path / "suggested-subquestions.csv")["judge"]) == {"person2"}
+    assert set(judge_tables.read(tmp_path / "subquestions.csv")["judge"]) == {"person0", "person1", "adjudicated"}
+    assert set(judge_tables.read(tmp_path / "suggested-subquestions.csv")["judge"]) == {"person2"}
     assert set(pl.read_csv(tmp_path / "people.csv")["judge"]) == {"person0", "person1", "person2"}
 
 
@@ -187,29 +188,29 @@ def test_a_majority_without_a_score_has_no_value(tmp_path: Path) -> None:
     export_labels(data, "tables", tmp_path)
     found = outcome_files.read(tmp_path / "consensus-outcomes.csv").frame
     assert found["status"].to_list() == ["no-score"] * 3 + ["no-majority"] and not found["value"].count()
-    judged = judge_files.read(tmp_path / "consensus-outcomes.csv")
+    judged = judge_tables.read(tmp_path / "consensus-outcomes.csv")
     assert judged["label"].to_list() == ["rude", "polite", "polite", None]
 
 
 def test_agreed_grades_are_a_judge_beside_a_grader(tmp_path: Path) -> None:
     export_labels(labelled("answer-grade"), "tables", tmp_path)
-    people = judge_files.read(tmp_path / "consensus-outcomes.csv")
+    people = judge_tables.read(tmp_path / "consensus-outcomes.csv")
     assert set(people["label"].drop_nulls()) <= set(THREE_WAY) and people["label"].count()
     rows = "".join(f"{system},{query},correct\n" for system in ("bm25", "dense") for query in ("q1", "q2"))
     (tmp_path / "grader.csv").write_text(f"system,query,label\n{rows}")
-    both = {"people": people, "grader": judge_files.read(tmp_path / "grader.csv")}
-    (joined,) = judge_files.combine_judges(both).values()
+    both = {"people": people, "grader": judge_tables.read(tmp_path / "grader.csv")}
+    (joined,) = judge_tables.combine_judges(both).values()
     assert set(joined["judge"]) == {"people", "grader"}
     (tmp_path / "typo.csv").write_text("system,query,value\ns,q1,1\ns,q2,1x\n")
     with pytest.raises(FormatError, match="line 3: the value is not a number"):
-        judge_files.read(tmp_path / "typo.csv")
+        judge_tables.read(tmp_path / "typo.csv")
 
 
 def test_answers_without_a_number_are_those_of_the_first_repeat(tmp_path: Path) -> None:
     """Labels of answers name the repeat; a grader's file mostly doesn't."""
     (tmp_path / "people.csv").write_text("system,query,repeat,label\nbm25,q1,0,correct\nbm25,q1,1,wrong\n")
     (tmp_path / "grader.csv").write_text("system,query,label\nbm25,q1,correct\n")
-    people, grader = (judge_files.read(tmp_path / f"{name}.csv") for name in ("people", "grader"))
+    people, grader = (judge_tables.read(tmp_path / f"{name}.csv") for name in ("people", "grader"))
     assert (people["item"].to_list(), grader["item"].to_list()) == (["bm25", "bm25 · 1"], ["bm25"])
 
 
@@ -345,7 +346,7 @@ def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> Non
     data = labelled("answerability")
     export_labels(data, "tables", tmp_path)
     both = {query: frozenset({"0", "1"}) for query in ("q1", "q2")}
-    found = judge_files.read_coverage(tmp_path / "people.csv", both, ["bm25", "dense"])
+    found = read_coverage(tmp_path / "people.csv", both, ["bm25", "dense"])
     assert found.height == 2 * 2 * 3 and found["value"].is_between(0, 1).all()
     marks = data.tables["subquestions"].filter(system="bm25", query="q1", judge="person0")["value"]
     mine = found.filter(system="bm25", query="q1", judge="person0")["value"]
@@ -355,7 +356,7 @@ def test_people_s_coverage_is_read_by_the_long_form_study(tmp_path: Path) -> Non
 def test_coverage_by_a_judge_who_saw_a_part_of_the_sub_questions_is_missing(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("system,query,subquestion,judge,value\ns,q,1,ana,1\ns,q,2,ana,0\ns,q,1,ben,1\ns,q,3,ben,1\n")
-    found = judge_files.read_coverage(path, {"q": frozenset("12")}, ["s"])
+    found = read_coverage(path, {"q": frozenset("12")}, ["s"])
     assert dict(found.select("judge", "value").iter_rows()) == {"ana": 0.5, "ben": None}
     with pytest.raises(InputError, match="no judge labelled all answerable"):
-        judge_files.read_coverage(path, {"q": frozenset("123")}, ["s"])
+        read_coverage(path, {"q": frozenset("123")}, ["s"])

@@ -35,6 +35,7 @@ WORDS = {
     "abstained": ("abstained", "refused", "no-answer", "not-attempted"),
     "wrong": ("wrong", "incorrect"),
 }
+VALUES_OF_WORDS = {word: THREE_WAY[grade] for grade, words in WORDS.items() for word in words}
 TRUTH = {"true": True, "yes": True, "pass": True, "passed": True, "false": False, "no": False, "fail": False}
 TRUTH["failed"] = False
 GRADES = {

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.core.errors import InputError
+from ragworth.core.errors import FormatError, InputError, format_list
 from ragworth.data import OK
 from ragworth.data.token_counter import TokenCounter, count_words
 from ragworth.formats import read_ratings
-from ragworth.formats.judges import read_coverage
+from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.frames import read_table
 from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
@@ -97,6 +98,50 @@ def coverage_by_people(results: Results, eta: float, file: str | None, systems: 
     if file and results.ratings is not None:
         found.append(read_coverage(file, answerable(results.ratings, eta), systems))
     return pl.concat(found).drop_nulls("value")
+
+
+def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: list[str]) -> pl.DataFrame:
+    """Read people's coverage of answers: system, query, judge and value.
+
+    The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the
+    coverage is their mean over the ``answerable`` ones, by query; null if a judge said nothing of some of them.
+    """
+    frame, _ = read_table(place, words=("judge",))
+    if missing := [name for name in ("system", "query", "value") if name not in frame.columns]:
+        raise FormatError(
+            f"no column {format_list(missing)}", file=str(place), expected="system, query, value; optionally judge"
+        )
+    judge = pl.col("judge").cast(pl.String) if "judge" in frame.columns else pl.lit(run_name(place))
+    keys = [pl.col("system").cast(pl.String), pl.col("query").cast(pl.String), judge.alias("judge")]
+    rows = frame.select(
+        *keys, pl.col("value").cast(pl.Float64), *(["subquestion"] if "subquestion" in frame.columns else [])
+    )
+    if "subquestion" in rows.columns:
+        rows = _mean_of_answerable(rows, answerable)
+    if not rows["system"].is_in(systems).any():
+        raise InputError(
+            f"no answers of {format_list(list(systems), 6)}", file=str(place), expected="systems of the study"
+        )
+    if not rows["value"].count():
+        raise InputError(
+            "no judge labelled all answerable sub-questions of an answer",
+            file=str(place),
+            remedy="use consensus-subquestions.csv of `ragworth label export`, which has all people's labels together",
+        )
+    return rows.select("system", "query", "value", "judge")
+
+
+def _mean_of_answerable(rows: pl.DataFrame, answerable: Mapping[str, frozenset[str]]) -> pl.DataFrame:
+    """Each judge's mean over the answerable sub-questions of an answer, if they judged all of them."""
+    pairs = [(query, each) for query, parts in answerable.items() for each in parts]
+    wanted = pl.DataFrame(pairs, schema={"query": pl.String, "subquestion": pl.String}, orient="row")
+    mine = rows.with_columns(pl.col("subquestion").cast(pl.String)).join(
+        wanted, on=["query", "subquestion"], how="semi", maintain_order="left"
+    )
+    judged = pl.col("subquestion").filter(pl.col("value").is_not_null()).n_unique()
+    means = mine.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"), judged=judged)
+    counts = means.join(wanted.group_by("query").len("all"), on="query", how="left", maintain_order="left")
+    return counts.select(*("system", "query", "judge"), pl.when(judged=pl.col("all")).then("value").alias("value"))
 
 
 def _required_tokens(results: Results, eta: float) -> Mapping[str, int]:

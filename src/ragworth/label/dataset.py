@@ -12,7 +12,7 @@ import polars as pl
 
 from ragworth.core.errors import format_count
 from ragworth.data import OK
-from ragworth.formats.judges import NO_SCORE
+from ragworth.label.judge_tables import NO_SCORE
 from ragworth.label.labels import ADJUDICATED, Labels
 from ragworth.label.tasks.contract import LabelItem, LabelTask, TableName
 from ragworth.two_judges.strata import CORRECTION_STRATA, SAMPLE_STRATA

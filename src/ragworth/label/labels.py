@@ -21,9 +21,11 @@ from ragworth.core.nested_text import parse_json, validate_value
 from ragworth.core.parquet import read_parquet
 from ragworth.formats.files import bad_lines_error, create_file
 from ragworth.formats.jsonl import read_objects
-from ragworth.formats.judges import ADJUDICATED as ADJUDICATED
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 from ragworth.label.tasks.fields import Value
+
+ADJUDICATED = "adjudicated"
+"""The judge of labels that settle a disagreement: whoever decides has seen the others' labels."""
 
 
 @dataclass(frozen=True)

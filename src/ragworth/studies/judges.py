@@ -20,8 +20,9 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Scores
 from ragworth.data.collection import Collection
-from ragworth.formats import judges as judge_files
-from ragworth.formats.judges import UNNAMED, JudgedItems
+from ragworth.label import judge_tables
+from ragworth.label.judge_tables import UNNAMED, JudgedItems
+from ragworth.label.labels import ADJUDICATED
 from ragworth.report.study import Findings
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows, make_table
@@ -99,10 +100,10 @@ class Judges(Study):
             raise InputError(f"models is {self.models!r}", expected="models, each once, such as embedded,embedded:base")
 
     def reads(self, place: Path) -> Case | None:
-        if not judge_files.is_judged(place):
+        if not judge_tables.is_judged(place):
             return None
         contexts, scores = Contexts.of_parts([]), Scores.of_parts([])
-        results = Results(Collection.of(), contexts, None, None, None, None, scores, {SAID: judge_files.read(place)})
+        results = Results(Collection.of(), contexts, None, None, None, None, scores, {SAID: judge_tables.read(place)})
         return Case(place.resolve().name.partition(".")[0], results)
 
     def fit(self, space: Workspace) -> Workspace:
@@ -128,9 +129,9 @@ class Judges(Study):
             if bench.plan is None:
                 frame = bench.ratings.frame if bench.ratings is not None else bench.judgments[-1]
                 mine = frame.filter(pl.col("aspect") == aspect) if "aspect" in frame.columns else frame
-                parts.append(judge_files.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
+                parts.append(judge_tables.judgment_table(mine.with_columns(aspect=pl.lit(aspect)), each.use))
         case = bench.case(contexts, pl.DataFrame({"system": contexts.systems, "shown": [True] * len(contexts.systems)}))
-        return _with_judgments(case, pl.concat([pl.DataFrame(schema=judge_files.SCHEMA), *parts]))
+        return _with_judgments(case, pl.concat([pl.DataFrame(schema=judge_tables.SCHEMA), *parts]))
 
     def _labels(self, bench: Bench, contexts: Contexts, aspect: str) -> list[pl.DataFrame]:
         """What the workspace itself says about the passages shown."""
@@ -139,14 +140,14 @@ class Judges(Study):
         frames = rated if self.judgment == "ratings" else [table.of(aspect) for table in bench.material.given]
         some = [frame.join(contexts.frame, on=["query", "passage"], how="semi") for frame in frames]
         named = [frame.with_columns(aspect=pl.lit(aspect)) for frame in some if frame.height]
-        return [judge_files.judgment_table(frame, LABELS) for frame in named]
+        return [judge_tables.judgment_table(frame, LABELS) for frame in named]
 
     def take(self, case: Case) -> Case:
         if SAID in case.results.said:
             return case
         tables = (case.results.outcomes, case.results.judgments, case.results.ratings)
         outcomes, judged, rated = (table.frame if table is not None else None for table in tables)
-        found = judge_files.judges_of_tables(outcomes, judged, rated, parse_names(self.aspects), case.name)
+        found = judge_tables.judges_of_tables(outcomes, judged, rated, parse_names(self.aspects), case.name)
         if not found.height:
             raise InputError(f"{case.name}: there are no judgments, ratings or outcomes", expected="what judges said")
         return _with_judgments(case, found)
@@ -158,14 +159,14 @@ class Judges(Study):
         """The cases with several judges of the same items, and one of all the others together."""
         said = {case.name: case.results.said[SAID] for case in cases}
         known = {case.name: case for case in cases}
-        combined = judge_files.combine_judges(said, parse_names(self.aspects))
+        combined = judge_tables.combine_judges(said, parse_names(self.aspects))
         bases = {name: known.get(name) or replace(cases[0], name=name, left_out={}) for name in combined}
         found = [_with_judgments(bases[name], table) for name, table in combined.items()]
         every = pl.concat([case.results.said[SAID] for case in found])
         judges, labels = sorted(every["judge"].unique()), sorted(every["label"].drop_nulls().unique())
         if self.reference is not None and self.reference not in judges:
             raise InputError(f"there is no judge {self.reference!r}", expected=format_list(judges, 12))
-        if self.yes is not None and judge_files.normalise_label(self.yes) not in labels:
+        if self.yes is not None and judge_tables.normalise_label(self.yes) not in labels:
             expected = format_list(labels, 12) or "numbers have no labels; --positive says from which on it is yes"
             raise InputError(f"yes is {self.yes!r}, and no judge says that", expected=expected)
         return found
@@ -216,7 +217,7 @@ class Panel(JudgedItems):
         self.scale = {"nominal": few, "ordered": self.ordered}
         self.positive = self.meaning_yes(study.yes, study.positive)
         self.reference = self.judges.index(study.reference) if study.reference in self.judges else None
-        free = [at for at, judge in enumerate(self.judges) if judge != judge_files.ADJUDICATED]
+        free = [at for at, judge in enumerate(self.judges) if judge != ADJUDICATED]
         self.independent = free if len(free) > 1 else list(range(len(self.judges)))
         """The judges who count for the agreement of all: a decision follows from the others' labels."""
         others = [at for at in range(len(self.judges)) if at != self.reference]
@@ -233,7 +234,7 @@ class Panel(JudgedItems):
         for name, mine in {**rows, "confusions": self.confusions}.items():
             page.add(name, case, [{"aspect": self.aspect, **row} for row in mine])
         if len(self.independent) < len(self.judges):
-            page.note(case, f"{self.head}{judge_files.ADJUDICATED} doesn't count in the agreement of all judges")
+            page.note(case, f"{self.head}{ADJUDICATED} doesn't count in the agreement of all judges")
         page.note(case, self.scale_note())
         lone = int((self.known.sum(axis=1) < 2).sum())
         page.leave_out(case, {f"{self.aspect}: fewer than two judgments": lone}, "items")

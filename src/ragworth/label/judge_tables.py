@@ -19,8 +19,9 @@ from ragworth.core.errors import FormatError, InputError, format_list, format_na
 from ragworth.data import OK, coercion
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats.crux import read_labels
-from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.files import run_name
 from ragworth.formats.frames import read_table
+from ragworth.formats.grades import VALUES_OF_WORDS, normalise_label
 
 SCHEMA = {
     "aspect": pl.String,
@@ -31,12 +32,8 @@ SCHEMA = {
     "label": pl.String,
 }
 ITEM_COLUMNS = ("system", "other", "passage", "subquestion", "repeat")
-ADJUDICATED = "adjudicated"
-"""The judge of labels that settle a disagreement: whoever decides has seen the others' labels."""
 NO_SCORE = "no-score"
 """Status of a label that has no number: a word of a scale without scores."""
-GRADES = {"correct": 1.0, "partially-correct": 0.5, "partial": 0.5, "abstained": 0.0, "wrong": -1.0}
-"""Words that have an order."""
 SUFFIXES = (".csv", ".tsv", ".parquet", ".txt", ".qrels", ".gz", ".zst", ".jsonl")
 UNNAMED = "judgments"
 """The aspect of a file that names none."""
@@ -78,7 +75,7 @@ def _read_judged_table(place: Path) -> pl.DataFrame:
         return frame
     texts = frame["value"].str.strip_chars().replace("", None).drop_nulls()
     words = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
-    if len(words) and {normalise_label(word) for word in words} <= GRADES.keys():
+    if len(words) and {normalise_label(word) for word in words} <= VALUES_OF_WORDS.keys():
         return frame
     return read_table(place, words=("label", "judge"))[0]
 
@@ -164,11 +161,6 @@ def _numbers_of_bare_aspects(aspect: pl.Series, value: pl.Series, label: pl.Seri
     return made.select(pl.when(bare).then("number").otherwise("value").alias("value")).to_series()
 
 
-def normalise_label(text: str) -> str:
-    """A label as it is compared: in lower case, with hyphens."""
-    return text.strip().lower().replace(" ", "-").replace("_", "-")
-
-
 def _written(number: float) -> str:
     """A number as a label."""
     return f"{number:.15g}"
@@ -188,8 +180,8 @@ def _number_labels(frame: pl.DataFrame) -> pl.DataFrame:
     words, label = set(frame["label"].drop_nulls()), frame["label"]
     if not words:
         return frame
-    places = GRADES
-    if not words <= GRADES.keys():
+    places: Mapping[str, float] = VALUES_OF_WORDS
+    if not words <= VALUES_OF_WORDS.keys():
         numbers = [None if value is None else _written(value) for value in frame["value"]]
         bare = {number for number, said in zip(numbers, label, strict=True) if said is None and number is not None}
         if bare and bare.isdisjoint(words):
@@ -289,50 +281,6 @@ def judges_of_tables(
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
 
-def read_coverage(place: PathOrStr, answerable: Mapping[str, frozenset[str]], systems: list[str]) -> pl.DataFrame:
-    """Read people's coverage of answers: system, query, judge and value.
-
-    The table has system, query, value and optionally judge; with a column ``subquestion``, values are 0 or 1, and the
-    coverage is their mean over the ``answerable`` ones, by query; null if a judge said nothing of some of them.
-    """
-    frame, _ = read_table(place, words=("judge",))
-    if missing := [name for name in ("system", "query", "value") if name not in frame.columns]:
-        raise FormatError(
-            f"no column {format_list(missing)}", file=str(place), expected="system, query, value; optionally judge"
-        )
-    judge = pl.col("judge").cast(pl.String) if "judge" in frame.columns else pl.lit(run_name(place))
-    keys = [pl.col("system").cast(pl.String), pl.col("query").cast(pl.String), judge.alias("judge")]
-    rows = frame.select(
-        *keys, pl.col("value").cast(pl.Float64), *(["subquestion"] if "subquestion" in frame.columns else [])
-    )
-    if "subquestion" in rows.columns:
-        rows = _mean_of_answerable(rows, answerable)
-    if not rows["system"].is_in(systems).any():
-        raise InputError(
-            f"no answers of {format_list(list(systems), 6)}", file=str(place), expected="systems of the study"
-        )
-    if not rows["value"].count():
-        raise InputError(
-            "no judge labelled all answerable sub-questions of an answer",
-            file=str(place),
-            remedy="use consensus-subquestions.csv of `ragworth label export`, which has all people's labels together",
-        )
-    return rows.select("system", "query", "value", "judge")
-
-
-def _mean_of_answerable(rows: pl.DataFrame, answerable: Mapping[str, frozenset[str]]) -> pl.DataFrame:
-    """Each judge's mean over the answerable sub-questions of an answer, if they judged all of them."""
-    pairs = [(query, each) for query, parts in answerable.items() for each in parts]
-    wanted = pl.DataFrame(pairs, schema={"query": pl.String, "subquestion": pl.String}, orient="row")
-    mine = rows.with_columns(pl.col("subquestion").cast(pl.String)).join(
-        wanted, on=["query", "subquestion"], how="semi", maintain_order="left"
-    )
-    judged = pl.col("subquestion").filter(pl.col("value").is_not_null()).n_unique()
-    means = mine.group_by("system", "query", "judge", maintain_order=True).agg(pl.mean("value"), judged=judged)
-    counts = means.join(wanted.group_by("query").len("all"), on="query", how="left", maintain_order="left")
-    return counts.select(*("system", "query", "judge"), pl.when(judged=pl.col("all")).then("value").alias("value"))
-
-
 class JudgedItems:
     """One aspect as numbers: ``values`` is items × judges, NaN without a judgment; ``queries`` numbers their queries.
 
@@ -353,7 +301,7 @@ class JudgedItems:
         self.labels: dict[float, str] = dict(
             table.drop_nulls("label").select("value", "label").unique("value").iter_rows()
         )
-        self.ordered = set(self.labels.values()) <= set(GRADES)
+        self.ordered = set(self.labels.values()) <= VALUES_OF_WORDS.keys()
 
     def word(self, value: float) -> str:
         return self.labels.get(value, f"{value:g}")
