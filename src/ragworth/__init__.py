@@ -27,7 +27,7 @@ _PUBLIC = {
     "Scores": "ragworth.data",
     "Collection": "ragworth.data.collection",
     "Metric": "ragworth.metrics.declaration",
-    "Tokens": "ragworth.metrics.token_counts",
+    "Tokens": "ragworth.metrics.ground_truth",
     "RagworthError": "ragworth.core.errors",
     "InputError": "ragworth.core.errors",
     "parse": "ragworth.metrics.parsing",
@@ -39,7 +39,7 @@ _PUBLIC = {
     "write": "ragworth.formats",
     "score": "ragworth.scoring",
     "required": "ragworth.metrics.required_passages",
-    "utilities": "ragworth.metrics.passage_utility",
+    "utilities": "ragworth.metrics.utility",
     "export": "ragworth.exports",
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
@@ -79,10 +79,10 @@ if TYPE_CHECKING:
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
     from ragworth.metrics.declaration import Metric
+    from ragworth.metrics.ground_truth import Tokens
     from ragworth.metrics.parsing import parse
-    from ragworth.metrics.passage_utility import utilities
     from ragworth.metrics.required_passages import required
-    from ragworth.metrics.token_counts import Tokens
+    from ragworth.metrics.utility import utilities
     from ragworth.prompts import load_prompt as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk

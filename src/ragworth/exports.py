@@ -23,7 +23,7 @@ from ragworth.data.collection import Collection
 from ragworth.formats import load
 from ragworth.formats.files import create_file
 from ragworth.formats.logs.collector import TRACE_SOURCE
-from ragworth.metrics.reader_judgments import UNLABELLED_SOURCES
+from ragworth.metrics.utility import UNLABELLED_SOURCES
 from ragworth.results import Results
 
 Target = Literal["otel", "langfuse", "ragas"]

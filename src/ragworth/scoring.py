@@ -19,9 +19,9 @@ from ragworth.data.coercion import Data
 from ragworth.data.collection import Collection
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric, format_number
+from ragworth.metrics.ground_truth import Tokens
 from ragworth.metrics.parsing import Metrics, parse, parse_all, try_parse
 from ragworth.metrics.theta import Theta, digest_query
-from ragworth.metrics.token_counts import Tokens
 from ragworth.metrics.utility import UdcgWeights
 from ragworth.workspace.arguments import to_contexts, to_judgments, to_ratings
 

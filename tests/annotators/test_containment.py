@@ -15,7 +15,7 @@ from ragworth.data import Contexts, Judgments, Outcomes
 from ragworth.data.collection import Collection
 from ragworth.diagnosis import diagnose, gather_facts
 from ragworth.llm.scripted import Scripted
-from ragworth.metrics.reader_judgments import reader_judged
+from ragworth.metrics.utility import reader_judged
 
 TEXTS = Collection.of(
     queries={"query": ["q1", "q2", "q3"], "text": ["Who built the mill?", "Did it burn?", "When?"]},

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from ragworth.calls.batches import CallPace, PlannedCalls, expected_seconds
 from ragworth.calls.budget import estimate_tokens
 from ragworth.calls.job import Job, JobInterrupted
-from ragworth.calls.pace import CallPace, PlannedCalls, expected_seconds
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request
 from ragworth.llm.scripted import Scripted

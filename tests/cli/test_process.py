@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth.calls import maintenance
-from ragworth.calls.deferred_interrupt import defer_interrupt
+from ragworth.calls.batches import defer_interrupt
 from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main

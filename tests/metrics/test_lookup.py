@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ragworth.core.errors import TableError
 from ragworth.data import Contexts, ranking
 from ragworth.metrics import METRICS
-from ragworth.metrics.lookup import PassageLookup
+from ragworth.metrics.ground_truth import PassageLookup
 from tests.strategies import World, examples, values, worlds
 from tests.tiers import slow
 

@@ -18,7 +18,7 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import OK, Judgments, Outcomes
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
-from ragworth.metrics.reader_judgments import abstention_notes
+from ragworth.metrics.utility import abstention_notes
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label, name_p
 from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.options import option, prompt_option

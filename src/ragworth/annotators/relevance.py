@@ -10,7 +10,7 @@ import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import Program
-from ragworth.metrics.reader_judgments import ANSWERS_SHOWN
+from ragworth.metrics.utility import ANSWERS_SHOWN
 from ragworth.tasks.answerability import ask_answerability, declining_label
 from ragworth.tasks.findings import AspectValues, value_unless_cut
 from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from ragworth.calls.batches import Batches
+from ragworth.calls.batches import Batches, PlannedCalls, defer_interrupt, expected_seconds, stored_pace
 from ragworth.calls.budget import (
     CallPlan,
     JobLimits,
@@ -21,8 +21,6 @@ from ragworth.calls.budget import (
     reasoning_tokens,
     unreported_tokens,
 )
-from ragworth.calls.deferred_interrupt import defer_interrupt
-from ragworth.calls.pace import PlannedCalls, expected_seconds, stored_pace
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.calls.stored_answers import read_answer

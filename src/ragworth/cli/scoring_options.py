@@ -138,7 +138,7 @@ def read_scoring_inputs(
     from ragworth import comparison, formats  # noqa: F401
     from ragworth.data import Contexts
     from ragworth.data.conversations import conversation_ids
-    from ragworth.metrics.token_counts import Tokens
+    from ragworth.metrics.ground_truth import Tokens
     from ragworth.scoring import split_metrics
 
     metrics = given.metrics or ("nDCG@10",)

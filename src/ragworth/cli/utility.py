@@ -25,8 +25,7 @@ def command(judgments: tuple[str, ...], rel: float, output: str | None, look: st
     from ragworth import formats
     from ragworth.core.errors import TableError, format_count
     from ragworth.data import Judgments
-    from ragworth.metrics.passage_utility import utilities
-    from ragworth.metrics.reader_judgments import abstention_notes
+    from ragworth.metrics.utility import abstention_notes, utilities
 
     table = Judgments.concat([formats.read_judgments(path) for path in judgments])
     frame = utilities(table, rel)

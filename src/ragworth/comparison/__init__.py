@@ -1,15 +1,19 @@
 """Means with intervals, differences between systems, and correlations of metrics."""
 
 from ragworth.comparison.comparable import Comparable, conversations_of, join_scores, to_scores
-from ragworth.comparison.comparison import Comparison
+from ragworth.comparison.comparison import Comparison, is_different, least_holm_p, out_of_reach
 from ragworth.comparison.differences import compare
-from ragworth.comparison.metric_correlation import correlate
-from ragworth.comparison.metric_range import direction, higher_is_better, value_bounds
-from ragworth.comparison.query_intervals import missing_interval
-from ragworth.comparison.ranking import RankedSystems, rank
-from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
-from ragworth.comparison.significance import is_different, least_holm_p, out_of_reach
-from ragworth.comparison.summaries import ABSENT, summarise
+from ragworth.comparison.score_matrix import (
+    RankedSystems,
+    ScoreMatrix,
+    direction,
+    higher_is_better,
+    missing_interval,
+    rank,
+    score_matrices,
+    value_bounds,
+)
+from ragworth.comparison.summaries import ABSENT, correlate, summarise
 
 __all__ = [
     "ABSENT",

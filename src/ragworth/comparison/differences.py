@@ -10,18 +10,20 @@ import numpy as np
 import polars as pl
 
 from ragworth.comparison.comparable import Comparable, JoinedScores, conversations_of, join_scores, to_scores
-from ragworth.comparison.comparison import Comparison, Pair
-from ragworth.comparison.metric_range import Floats, direction, value_bounds
-from ragworth.comparison.query_intervals import (
+from ragworth.comparison.comparison import Comparison, Pair, families_of, out_of_reach
+from ragworth.comparison.score_matrix import (
+    Floats,
     QueryColumns,
+    ScoreMatrix,
     check_arguments,
     conversations_last,
+    direction,
     none_if_nan,
+    rank_matrix,
+    score_matrices,
+    value_bounds,
     with_intervals,
 )
-from ragworth.comparison.ranking import rank_matrix
-from ragworth.comparison.score_matrix import ScoreMatrix, score_matrices
-from ragworth.comparison.significance import families_of, out_of_reach
 from ragworth.core.errors import InputError, format_list
 from ragworth.stats.bootstrap import MeanIntervals
 from ragworth.stats.paired import TESTS, Test, holm, opposes_mean, paired_p

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.data import OK, Contexts, Judgments, Outcomes, Ratings
-from ragworth.metrics.passage_utility import HARD, WEAK, utilities
-from ragworth.metrics.reader_judgments import reader_judged
+from ragworth.metrics.utility import HARD, WEAK, reader_judged, utilities
 
 KEYS = ["query", "passage"]
 

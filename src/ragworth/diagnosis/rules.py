@@ -14,7 +14,7 @@ import polars as pl
 
 from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.diagnosis.context_facts import ContextFacts, PassageFacts
-from ragworth.metrics.reader_judgments import READER_REASON
+from ragworth.metrics.utility import READER_REASON
 
 FINDINGS = {
     "nothing-relevant": "nothing relevant retrieved",

@@ -14,7 +14,7 @@ from ragworth.data import Answers, Judgments, Outcomes, Ratings
 from ragworth.data.collection import Collection
 from ragworth.data.parts import with_constant_text
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
-from ragworth.metrics.id_spelling import spelling_hint
+from ragworth.metrics.scoring_job import spelling_hint
 from ragworth.workspace.problems import Problems
 
 

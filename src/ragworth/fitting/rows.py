@@ -16,7 +16,7 @@ from ragworth.core.errors import InputError, format_count, format_list, quote_sh
 from ragworth.data import OK, Contexts, Judgments, Outcomes, Ratings
 from ragworth.metrics import engine
 from ragworth.metrics.declaration import Metric
-from ragworth.metrics.token_counts import Tokens
+from ragworth.metrics.ground_truth import Tokens
 from ragworth.results import Results
 from ragworth.scoring import passage_tokens
 

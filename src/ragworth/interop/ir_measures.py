@@ -26,7 +26,7 @@ from ragworth.metrics import METRICS
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import Declaration, Metric
 from ragworth.metrics.engine import cut_contexts, drop_unjudged, score_tables
-from ragworth.metrics.token_counts import Tokens
+from ragworth.metrics.ground_truth import Tokens
 
 try:
     import ir_measures

@@ -18,8 +18,7 @@ from ragworth.core.errors import format_count, format_list
 from ragworth.core.threads import map_threads
 from ragworth.data import Contexts, ranking
 from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, SmallInts, Truth
-from ragworth.metrics.ground_truth import JudgedValues, RatingMatrices, build_truth, query_numbers
-from ragworth.metrics.lookup import PassageLookup
+from ragworth.metrics.ground_truth import JudgedValues, PassageLookup, RatingMatrices, build_truth, query_numbers
 
 MAX_CELLS = 1 << 20
 """Cells (queries × depth) per block: large enough to amortise calls, small enough for the cache."""

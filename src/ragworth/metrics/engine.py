@@ -15,18 +15,17 @@ from ragworth.core.errors import InputError, MetricError, TableError, format_cou
 from ragworth.data import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.metrics.block_builder import ShownContexts
 from ragworth.metrics.declaration import UNIVERSES, Metric
-from ragworth.metrics.ground_truth import ASPECT_SCALES, query_numbers
+from ragworth.metrics.ground_truth import ASPECT_SCALES, Tokens, query_numbers
 from ragworth.metrics.parsing import Metrics, parse_all
-from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, abstention_notes, reader_judged
-from ragworth.metrics.scoring_job import ScoringJob
-from ragworth.metrics.scoring_notes import (
+from ragworth.metrics.scoring_job import (
+    ScoringJob,
     check_overlap,
     cut_ranking_notes,
     depth_notes,
     merge_notes,
     unlabelled_notes,
 )
-from ragworth.metrics.token_counts import Tokens
+from ragworth.metrics.utility import READER_JUDGED, READER_REASON, abstention_notes, reader_judged
 
 
 def score_tables(

@@ -3,6 +3,10 @@
 The utility of a passage is u = R·(1 − p_abstain), where R is +1 for a relevant passage and −1 for any other, and
 p_abstain is the probability that the model declines to answer when shown only that passage. A passage not judged
 relevant counts as irrelevant. A context with a passage that lacks an abstention probability has no value.
+
+A passage is a distractor if it is irrelevant and the model answers from it all the same. If the same model says which
+passages are irrelevant, it calls those irrelevant that it wouldn't answer from, so it never seems to be distracted: the
+result would be 0 whatever the passages are. A judge that was shown the accepted answers doesn't go by its own opinion.
 """
 
 from __future__ import annotations
@@ -10,10 +14,136 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
+from ragworth.core.errors import TableError, format_count, format_list
+from ragworth.data import OK, Judgments, Outcomes
+from ragworth.data.coercion import Data
 from ragworth.metrics.blocks import Block, Bools, Floats
 from ragworth.metrics.classical import REL, ratio
 from ragworth.metrics.declaration import FileParameter, MetricResult, Need, Parameter, declare
+
+WEAK, HARD = 0.2, 0.8
+"""Distracting effect below which an irrelevant passage is a weak distractor, and above which it is a hard one."""
+
+
+def utilities(judgments: Judgments | Data, rel: float = 1.0, *, weak: float = WEAK, hard: float = HARD) -> pl.DataFrame:
+    """Return every passage that has an abstention probability, with its utility and class.
+
+    u = R·(1 − p_abstain), where R is +1 if relevance is at least ``rel`` and −1 otherwise; an unjudged passage counts
+    as irrelevant, as in UDCG. The distracting effect of an irrelevant passage is 1 − p_abstain. Classes are
+    ``relevant``, ``weak-distractor`` (effect below ``weak``), ``hard-distractor`` (above ``hard``) and ``distractor``.
+
+    Returns query, passage, relevance, abstention, utility, distraction, class and status. If either judgment failed,
+    the utility is missing, and the status gives the reason. If the model that declines or answers judged relevance
+    itself, utility and class would follow from its own opinion alone; they are missing too (``reader-judged``).
+    """
+    table = judgments if isinstance(judgments, Judgments) else Judgments(judgments)
+    asked, judged = table.of("abstention"), table.of("relevance")
+    for name, part in (("abstention", asked), ("relevance", judged)):
+        if not part.height:
+            raise TableError(
+                f"there are no judgments of {name}",
+                expected="judgments of relevance and abstention",
+                remedy=f"create them with ragworth annotate {name}",
+            )
+    keys = ["query", "passage"]
+    both = asked.select(*keys, pl.col("value").alias("abstention"), "status").join(
+        judged.select(*keys, pl.col("value").alias("relevance"), pl.col("status").alias("_failed")),
+        on=keys,
+        how="left",
+        maintain_order="left",
+    )
+    own = reader_judged(table).with_columns(_own=pl.lit(True)).unique()
+    both = both.join(own, on=keys, how="left", maintain_order="left")
+    sure = 1 - pl.col("abstention")
+    relevant = (pl.col("relevance") >= rel).fill_null(False)
+    known = pl.col("status") == OK
+    effect = pl.when(known & ~relevant).then(sure)
+    return (
+        both.with_columns(
+            pl.when((pl.col("status") == OK) & (pl.col("_failed").fill_null(OK) != OK))
+            .then(pl.col("_failed"))
+            .when((pl.col("status") == OK) & pl.col("_own").fill_null(False))
+            .then(pl.lit(READER_JUDGED))
+            .otherwise(pl.col("status"))
+            .alias("status")
+        )
+        .with_columns(
+            pl.when(known & relevant).then(sure).when(known).then(pl.col("abstention") - 1).alias("utility"),
+            effect.alias("distraction"),
+        )
+        .with_columns(
+            pl.when(~known)
+            .then(None)
+            .when(relevant)
+            .then(pl.lit("relevant"))
+            .when(pl.col("distraction").round(12) < weak)
+            .then(pl.lit("weak-distractor"))
+            .when(pl.col("distraction").round(12) > hard)
+            .then(pl.lit("hard-distractor"))
+            .otherwise(pl.lit("distractor"))
+            .alias("class")
+        )
+        .select(*keys, "relevance", "abstention", "utility", "distraction", "class", "status")
+    )
+
+
+UNLABELLED_SOURCES = r" · |^containment "
+"""Sources of relevance by a model and its prompt, or by a match with accepted answers."""
+
+READER_JUDGED = "reader-judged"
+"""Status of what can't be measured because the reader judged relevance itself."""
+
+READER_REASON = "can't be measured, because the model that reads the passages also judged their relevance"
+
+ANSWERS_SHOWN = "accepted answers shown"
+"""Part of the source of a judgment whose judge saw the accepted answers."""
+
+_MODEL = r"^(.+?) · "
+"""The model in the source of a judgment that ragworth made."""
+
+_NAMED_P = r"((?:calibrated|raw) p\b.*)$"
+"""The p of a model that has two, in the source of a judgment that ragworth made."""
+
+
+def reader_judged(judgments: Judgments | None) -> pl.DataFrame:
+    """query, passage: passages whose relevance was judged by the model whose abstention they have."""
+    keys = ["query", "passage"]
+    none = pl.DataFrame(schema=dict.fromkeys(keys, pl.String))
+    if judgments is None:
+        return none
+    relevance, readers = _judges(judgments, "relevance"), _judges(judgments, "abstention")
+    shared = set(relevance["model"]) & set(readers["model"])
+    if not shared:
+        return none
+    mine = _of_models(judgments, "relevance", relevance, shared)
+    return mine.join(_of_models(judgments, "abstention", readers, shared), on=[*keys, "model"], how="semi").select(keys)
+
+
+def abstention_notes(values: Judgments | Outcomes | None) -> list[str]:
+    """Say which p of passages or contexts is read, if the reader has a calibrated one besides its own."""
+    if values is None:
+        return []
+    judged = values.having("aspect", ["abstention"]).frame.filter(pl.col("status") == OK)
+    unit = "passage" if isinstance(values, Judgments) else "context"
+    named = judged["source"].str.extract(_NAMED_P).drop_nulls().value_counts()
+    words = [f"the {name} of {format_count(count, unit)}" for name, count in named.sort("source").iter_rows()]
+    return [f"p_abstain is {format_list(words)}"] if words else []
+
+
+def _judges(judgments: Judgments, aspect: str) -> pl.DataFrame:
+    """source, model: the models that judged an aspect, leaving out judges that saw the accepted answers."""
+    parts = [part.select("source").unique() for part in judgments.having("aspect", [aspect]).parts]
+    sources = pl.concat(parts).unique(maintain_order=True)
+    own = sources.filter(~pl.col("source").str.contains(ANSWERS_SHOWN, literal=True))
+    return own.with_columns(model=pl.col("source").str.extract(_MODEL)).drop_nulls("model")
+
+
+def _of_models(judgments: Judgments, aspect: str, judges: pl.DataFrame, models: set[str]) -> pl.DataFrame:
+    rows = judgments.having("aspect", [aspect]).frame.select("query", "passage", "source")
+    return rows.join(judges.filter(pl.col("model").is_in(list(models))), on="source", maintain_order="left")
+
 
 PAPER = "Trappolini, Cuconasu et al.: Redefining Retrieval Evaluation in the Era of LLMs"
 NEEDS: tuple[Need, ...] = ("relevance", "abstention")

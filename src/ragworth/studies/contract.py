@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError
 from ragworth.data.conversations import cluster_labels, cluster_notes
-from ragworth.metrics.reader_judgments import abstention_notes
+from ragworth.metrics.utility import abstention_notes
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
 from ragworth.score_rows import PARTIAL_GRADE

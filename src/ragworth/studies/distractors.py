@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 
 from ragworth.core.errors import InputError, format_count
-from ragworth.metrics.passage_utility import HARD as HARD_EFFECT
-from ragworth.metrics.passage_utility import WEAK as WEAK_EFFECT
+from ragworth.metrics.utility import HARD as HARD_EFFECT
+from ragworth.metrics.utility import WEAK as WEAK_EFFECT
 from ragworth.report.study.page import Row, StudyPage, TableText
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.report.wording import p_words

@@ -14,8 +14,8 @@ from ragworth.comparison import ScoreMatrix, score_matrices, summarise, value_bo
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Contexts, Judgments, Ratings, Scores
 from ragworth.data.coercion import Data
+from ragworth.metrics.ground_truth import Tokens
 from ragworth.metrics.parsing import Metrics
-from ragworth.metrics.token_counts import Tokens
 from ragworth.stats.correlation import pearson
 from ragworth.stats.paired import holm
 from ragworth.stats.prediction_powered import PpiEstimate, ppi_difference, ppi_mean

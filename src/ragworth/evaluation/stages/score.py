@@ -12,7 +12,7 @@ from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
 from ragworth.evaluation.state import EvaluationState
-from ragworth.metrics.scoring_notes import NOT_IN_RUN
+from ragworth.metrics.scoring_job import NOT_IN_RUN
 from ragworth.retrieval.copies import unlabelled_copy_notes
 from ragworth.scoring import metric_file_digests, passage_tokens, score
 

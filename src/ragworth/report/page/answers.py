@@ -22,7 +22,7 @@ from ragworth.answer_outcomes import (
     outcome_type,
 )
 from ragworth.comparison import Comparison, compare, is_different, score_matrices, summarise
-from ragworth.comparison.ranking import rank_matrix
+from ragworth.comparison.score_matrix import rank_matrix
 from ragworth.core.errors import format_list
 from ragworth.data import Outcomes, Scores
 from ragworth.generation.writer import ORACLE_SYSTEM

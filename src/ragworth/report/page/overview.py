@@ -12,7 +12,7 @@ from ragworth.comparison import higher_is_better, is_different, summarise
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Scores
 from ragworth.data.conversations import cluster_labels
-from ragworth.metrics.reader_judgments import READER_REASON
+from ragworth.metrics.utility import READER_REASON
 from ragworth.report.page.rankings import (
     ALPHA,
     LEVEL,

@@ -14,7 +14,7 @@ from ragworth.answer_outcomes import outcome_direction
 from ragworth.comparison import higher_is_better
 from ragworth.core.errors import format_count, format_list
 from ragworth.diagnosis import passage_kind
-from ragworth.metrics.reader_judgments import READER_REASON
+from ragworth.metrics.utility import READER_REASON
 from ragworth.report.charts.base import Spec, chart_data, escape_frame, finish_chart, load_altair
 from ragworth.report.charts.rows import dot_chart
 from ragworth.report.charts.theme import SHAPES, theme_color

@@ -8,7 +8,7 @@ import polars as pl
 
 from ragworth.core.errors import format_count
 from ragworth.data import Judgments
-from ragworth.metrics.reader_judgments import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
+from ragworth.metrics.utility import READER_JUDGED, READER_REASON, UNLABELLED_SOURCES
 from ragworth.report.document import (
     Bullets,
     Cell,
