@@ -100,7 +100,7 @@ def metrics() -> Iterator[tuple[str, str]]:
 def retrieval() -> Iterator[tuple[str, str]]:
     from ragworth.retrieval import STEPS
     from ragworth.retrieval.contract import format_value
-    from ragworth.tasks.options import options_of
+    from ragworth.tasks.contract import options_of
 
     kinds = [(f"`{kind.kind}`", kind.title, PLACES[kind.place], ", ".join(kind.needs) or "–") for kind in STEPS]
     settings = [

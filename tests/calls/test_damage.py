@@ -10,8 +10,7 @@ from click.testing import CliRunner, Result
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
-from ragworth.calls.store import Store
-from ragworth.calls.stored_answers import read_answer
+from ragworth.calls.store import Store, read_answer
 from ragworth.cli import main
 from ragworth.core.errors import StoreError
 from ragworth.llm.contract import Failure, Generate, Prompt, Request, Score

@@ -16,7 +16,7 @@ from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
-from ragworth.tasks.query_sample import sample_by_hash
+from ragworth.tasks.text_lookup import sample_by_hash
 from ragworth.two_judges import estimate
 from ragworth.workspace import config
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace

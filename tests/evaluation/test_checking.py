@@ -14,7 +14,7 @@ pytest.importorskip("vl_convert")
 from ragworth import evaluate
 from ragworth.core.errors import InputError, MissingExtraError, RagworthError
 from ragworth.evaluation import checks
-from ragworth.evaluation.lock import workspace_lock
+from ragworth.evaluation.output import workspace_lock
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.workspace import config
 from tests.evaluation.samples import TOML, Models, change, lines, statuses, workspace

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from ragworth import evaluate
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
-from ragworth.evaluation.consent import CONSENT_FILE, remote_host
 from ragworth.evaluation.plan import plan_evaluation
+from ragworth.evaluation.trust_checks import CONSENT_FILE, remote_host
 from ragworth.llm.openai.spec import ModelAddress
 from ragworth.workspace import config
 from ragworth.workspace.config import ModelSpec

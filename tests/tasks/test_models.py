@@ -8,7 +8,7 @@ import pytest
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.scripted import Scripted
-from ragworth.tasks.models import resolve_model
+from ragworth.tasks.contract import resolve_model
 
 
 def test_a_model_is_itself() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragworth.core.errors import InputError
-from ragworth.tasks.options import option, options_by_name, options_of, validate_options
+from ragworth.tasks.contract import option, options_by_name, options_of, validate_options
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ragworth.core.errors import InputError
-from ragworth.tasks.query_sample import check_positive_count, sample_by_query, sample_queries
+from ragworth.tasks.text_lookup import check_positive_count, sample_by_query, sample_queries
 
 
 class Thing(NamedTuple):

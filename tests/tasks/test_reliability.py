@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ragworth.tasks.reliability import judgment_warnings
+from ragworth.tasks.findings import judgment_warnings
 
 
 def test_nothing_to_doubt() -> None:

@@ -20,8 +20,8 @@ from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.llm.sampled import wilson_interval
 from ragworth.metrics.utility import abstention_notes
 from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label, name_p
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.refusals import find_refusal
 
 

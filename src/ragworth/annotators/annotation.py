@@ -17,11 +17,8 @@ from ragworth.data.coercion import Data
 from ragworth.data.collection import Collection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Card, Model
-from ragworth.tasks.contract import run_task
-from ragworth.tasks.models import resolve_model
-from ragworth.tasks.options import options_by_name
-from ragworth.tasks.query_sample import check_positive_count, sample_by_query
-from ragworth.tasks.text_lookup import TextLookup
+from ragworth.tasks.contract import options_by_name, resolve_model, run_task
+from ragworth.tasks.text_lookup import TextLookup, check_positive_count, sample_by_query
 
 
 def annotate(

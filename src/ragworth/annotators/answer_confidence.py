@@ -19,7 +19,7 @@ from ragworth.core.errors import InputError
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, AnsweringResult, AnswerItem, AnswerWriter, WrittenAnswer
 from ragworth.llm.contract import Generate, Generated, Output, Usage
 from ragworth.prompts.template import Template
-from ragworth.tasks.options import options_by_name
+from ragworth.tasks.contract import options_by_name
 
 TOKEN_COLUMNS = ("answer_tokens", "key", "entropies", "entropies_alone", "surprisals", "surprisals_alone")
 """Columns of `written_answers` with a value for each token: its text, whether it is a key token, and its entropy and

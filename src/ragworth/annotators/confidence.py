@@ -17,8 +17,8 @@ from ragworth.annotators.token_confidence import MEASURES, TokenStatistics
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)

@@ -22,18 +22,17 @@ from ragworth.data import Judgments, Outcomes, Ratings, Table
 from ragworth.llm.contract import Card, Prompt
 from ragworth.prompts.template import Template
 from ragworth.tasks.answerability import DECLINING
-from ragworth.tasks.contract import Task
+from ragworth.tasks.contract import Task, validate_options
 from ragworth.tasks.findings import (
     VALUE_COLUMNS,
     AspectValues,
     aspect_rows,
     describe_source,
     frame_from_rows,
+    judgment_warnings,
     missing_notes,
 )
 from ragworth.tasks.labels import NO_LABELS, LabelScale
-from ragworth.tasks.options import validate_options
-from ragworth.tasks.reliability import judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
 
 PROMPT_SLOTS = {

@@ -21,8 +21,8 @@ from ragworth.contribution.summary import aspects, outcome_values
 from ragworth.core.errors import format_count
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Generate, Generated, Score, Scored
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues, reject_cut_passage, require_abilities
-from ragworth.tasks.options import option
 
 GIVEN = "given"
 

@@ -15,9 +15,9 @@ from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.graders.judge import GRADE_LABELS
 from ragworth.llm.contract import Generate, Generated
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
 from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method
-from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.refusals import find_refusal
 

@@ -11,8 +11,8 @@ import polars as pl
 from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.llm.contract import Score, Scored
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)

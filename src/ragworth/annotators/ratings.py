@@ -18,10 +18,16 @@ from ragworth.tasks.answerability import (
     ask_answerability,
     declining_label,
 )
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues, value_unless_cut
-from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option, prompt_option
-from ragworth.tasks.scales import RATING_SCALE
+from ragworth.tasks.labels import (
+    RATING_SCALE,
+    LabelMethod,
+    LabelScale,
+    ask_label,
+    choose_label_method,
+    label_method_option,
+)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.programs import Program
 from ragworth.metrics.utility import ANSWERS_SHOWN
 from ragworth.tasks.answerability import ask_answerability, declining_label
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues, value_unless_cut
 from ragworth.tasks.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option, prompt_option
 
 RELEVANCE_LABELS = LabelScale(("YES", "NO"), (1.0, 0.0), ("relevant", "irrelevant"))
 RELEVANCE_GRADES = LabelScale.numbers(0, 3)

@@ -22,8 +22,7 @@ from ragworth.calls.budget import (
     unreported_tokens,
 )
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
-from ragworth.calls.store import Store
-from ragworth.calls.stored_answers import read_answer
+from ragworth.calls.store import Store, read_answer
 from ragworth.core.errors import JobStopped, ModelError, format_count, format_list, quote_short
 from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
 from ragworth.executors.local import LocalExecutor

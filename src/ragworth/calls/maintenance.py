@@ -14,8 +14,7 @@ from ragworth.calls.serialization import (
     model_digest,
     request_to_json,
 )
-from ragworth.calls.store import UNKNOWN_TIME, Store, format_time
-from ragworth.calls.stored_answers import StoreEntry
+from ragworth.calls.store import UNKNOWN_TIME, Store, StoreEntry, format_time
 from ragworth.core.errors import InputError, StoreError
 from ragworth.llm.contract import Chosen, Failure, Response, Scored
 

@@ -120,7 +120,7 @@ def response_to_json(response: Response) -> str:
 
 def response_from_json(kind: str, text: str) -> Response:
     """Parse a response written by `response_to_json`. Its values may be anything if it was damaged meanwhile: see
-    `ragworth.calls.stored_answers.read_answer`.
+    `ragworth.calls.store.read_answer`.
     """
     counts, *values = json.loads(text)
     usage = Usage(*counts)

@@ -3,8 +3,9 @@
 Answers are committed as they arrive and synced to disk. Errors are stored separately, with their reason, and retried.
 Many processes may read; one at a time writes.
 
-An answer is used only if a model can have given it (`ragworth.calls.stored_answers`), and only from tables with our
-schema: a file may come from anybody, and a view or trigger in it would run with every statement.
+An answer is used only if a model can have given it: whenever it is read, the code that checks a model's replies checks
+it. And it is read only from tables with our schema: a file may come from anybody, and a view or trigger in it would run
+with every statement.
 """
 
 from __future__ import annotations
@@ -19,21 +20,72 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragworth.calls.schema import prepare_file
 from ragworth.calls.serialization import (
+    DECODE_ERRORS,
     REQUEST_KINDS,
     card_from_row,
     card_to_json,
     model_digest,
+    request_from_json,
     request_to_json,
+    response_from_json,
     response_to_json,
 )
-from ragworth.calls.stored_answers import StoreEntry
-from ragworth.core.errors import StoreError
+from ragworth.core.errors import StoreError, quote_short
 from ragworth.core.private import private_file, private_folder
+from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import Card, Failure, Request, Response
+
+MAX_REQUEST_SIZE = 1 << 28
+"""Maximum bytes of a stored request, decompressed."""
+
+
+def read_answer(kind: object, text: Any, request: Request | None) -> Response | Failure:
+    """Return a stored answer, or the failure ``malformed`` if no model can have given it to this request."""
+    try:
+        response = response_from_json(str(kind), text)
+    except DECODE_ERRORS:
+        return Failure("malformed", f"it can't be read as an answer of the kind {quote_short(kind)}")
+    return check_outcome(request, response)
+
+
+class StoreEntry(NamedTuple):
+    """A stored call: ``text`` is its answer as JSON; ``packed`` is its request, None if prompts weren't stored.
+
+    The file may be damaged, so all but the key and the model may be anything.
+    """
+
+    key: bytes
+    model: Card | None
+    kind: object
+    text: object
+    made: object
+    packed: Any
+
+    def answer(self) -> Response | Failure:
+        """The answer, checked against the request if that was stored and can be read."""
+        try:
+            request = self.request()
+        except ValueError:
+            request = None
+        return read_answer(self.kind, self.text, request)
+
+    def request(self) -> Request | None:
+        """The request. Raises ValueError if it can't be read."""
+        if self.packed is None:
+            return None
+        try:
+            unpacking = zlib.decompressobj()
+            text = unpacking.decompress(self.packed, MAX_REQUEST_SIZE)
+            if not unpacking.eof:
+                raise ValueError("it is truncated, or too large")
+            return request_from_json(text.decode())
+        except DECODE_ERRORS as error:
+            raise ValueError(f"its prompt can't be read ({error})") from error
+
 
 LOCK_TIMEOUT = 30
 """Seconds to wait for other users of the file."""

@@ -56,7 +56,7 @@ def command() -> None:
 def command_for(kind: str) -> click.Command:
     """The command of a kind."""
     from ragworth.annotators import ANNOTATORS
-    from ragworth.tasks.options import options_of
+    from ragworth.tasks.contract import options_of
 
     chosen = ANNOTATORS.get(kind)
     own = contribution_options if chosen.takes_answers else _no_options
@@ -103,7 +103,7 @@ def annotate_files(
     from ragworth.annotators import ANNOTATORS, annotation
     from ragworth.annotators.hop_contribution import split_by_hops
     from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.query_sample import sample_by_query
+    from ragworth.tasks.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)

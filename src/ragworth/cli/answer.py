@@ -33,7 +33,7 @@ class LateOptionsCommand(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._whole:
             from ragworth.generation.writer import AnswerWriter
-            from ragworth.tasks.options import options_of
+            from ragworth.tasks.contract import options_of
 
             options = click.command("settings")(setting_options(options_of(AnswerWriter))(lambda: None)).params
             place = next(n for n, option in enumerate(self.params) if option.name == "prompts")
@@ -85,7 +85,7 @@ def command(
     from ragworth.data import ANSWERED_STATUSES
     from ragworth.generation import answering
     from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.query_sample import sample_by_query
+    from ragworth.tasks.text_lookup import sample_by_query
 
     if contexts is not None:
         formats.resolve(contexts, "write_contexts")

@@ -55,8 +55,7 @@ def nuggets_command(
     from ragworth.build.nuggets.creation import NuggetCreator
     from ragworth.build.nuggets.files import write_nuggets
     from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.query_sample import sample_by_query
-    from ragworth.tasks.text_lookup import TextLookup
+    from ragworth.tasks.text_lookup import TextLookup, sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)

@@ -59,7 +59,7 @@ def pool_command(
     from ragworth.build.pooling import pool_contexts, scale_notes, unjudged_items
     from ragworth.core.errors import format_count
     from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.query_sample import sample_by_query
+    from ragworth.tasks.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)

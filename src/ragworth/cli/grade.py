@@ -55,7 +55,7 @@ def command() -> None:
 def command_for(kind: str) -> click.Command:
     """The command of a grader."""
     from ragworth.graders.grading import GRADERS
-    from ragworth.tasks.options import options_of
+    from ragworth.tasks.contract import options_of
 
     chosen = GRADERS.get(kind)
 
@@ -106,7 +106,7 @@ def grade_files(
     from ragworth.generation.writer import read_answers
     from ragworth.graders import grading
     from ragworth.tasks.contract import plan_task
-    from ragworth.tasks.query_sample import sample_by_query
+    from ragworth.tasks.text_lookup import sample_by_query
 
     wanted = take_collection_options(given)
     answers = read_answers(graded_answers, skip_bad_lines=wanted.skip_bad_lines)

@@ -86,7 +86,7 @@ def open_inputs(options: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any,
 
     What was found in files without a ``ragworth.toml`` goes to standard error.
     """
-    from ragworth.evaluation.model_choice import NONE, with_model
+    from ragworth.evaluation.model_pool import NONE, with_model
     from ragworth.workspace.sources import answer_anew, open_source
     from ragworth.workspace.workspace_plan import JUDGED_NOTE
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from ragworth.calls.programs import NoValue
 from ragworth.contribution.design import METHODS, MOST_EXACT, Design
 from ragworth.contribution.summary import LEAST
-from ragworth.tasks.options import option, prompt_option
+from ragworth.tasks.contract import option, prompt_option
 
 
 @dataclass(frozen=True)

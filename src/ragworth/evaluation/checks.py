@@ -28,14 +28,13 @@ from ragworth.core.errors import (
     quote_short,
 )
 from ragworth.data import OK, Answers, Contexts
-from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
-from ragworth.evaluation.model_choice import NONE
-from ragworth.evaluation.model_pool import ModelPool
-from ragworth.evaluation.retrieval_models import WorkspaceAsker
+from ragworth.evaluation.model_pool import NONE, ModelPool
+from ragworth.evaluation.stages.retrieve import WorkspaceAsker
+from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
-from ragworth.evaluation.two_judges_checks import TwoJudgesChecker
+from ragworth.evaluation.two_judges import TwoJudgesChecker
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
@@ -46,7 +45,7 @@ from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.scoring import split_metrics
-from ragworth.tasks.options import options_by_name
+from ragworth.tasks.contract import options_by_name
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.workspace.config import TaskConfig, Workspace
 from ragworth.workspace.problems import Problems

@@ -24,8 +24,8 @@ from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.writer import AnsweringResult, read_answers
 from ragworth.retrieval import Pipeline, StepContext
-from ragworth.tasks.query_sample import check_positive_count as whole_number
-from ragworth.tasks.query_sample import sample_by_hash, sample_queries
+from ragworth.tasks.text_lookup import check_positive_count as whole_number
+from ragworth.tasks.text_lookup import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
 from ragworth.two_judges.strata import check_random_share
 from ragworth.workspace.config import TaskConfig, Workspace

@@ -1,26 +1,134 @@
-"""The last stage: tables and report, written to the folder of results."""
+"""The last stage: tables, report and manifest, in the folder of results. One evaluation at a time writes there."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+import platform
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from ragworth import __version__
 from ragworth.comparison import compare, summarise, to_scores
-from ragworth.core.errors import MetricError
+from ragworth.core.errors import FormatError, InputError, MetricError
+from ragworth.core.private import private_file, private_folder
 from ragworth.data import Contexts, Outcomes, Scores, parts
 from ragworth.data.collection import Collection
-from ragworth.evaluation.manifest import build_manifest
+from ragworth.evaluation.model_pool import card_facts
 from ragworth.evaluation.state import EvaluationState
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
 from ragworth.report import page
 from ragworth.report.page.answers import shown_outcomes
 from ragworth.results import EXTRA_FILES, Results, results_record
+from ragworth.workspace.config import Workspace
+
+POLL_SECONDS = 0.05
+"""Seconds between attempts to get the lock."""
+
+
+@contextmanager
+def workspace_lock(space: Workspace, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock of a workspace; wait for another evaluation, or refuse to start.
+
+    The lock is SQLite's, so that it ends with the process that has it, however that ends.
+    """
+    path = space.path(space.cache) / "evaluating.lock"
+    try:
+        private_folder(path.parent)
+        private_file(path)
+        lock = sqlite3.connect(path, timeout=0, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise FormatError(f"it cannot be written to: {error}", file=str(path.parent)) from error
+    with closing(lock):
+        _acquire(lock, path, space, wait)
+        yield
+
+
+def _acquire(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float) -> None:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+            return
+        except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                raise FormatError(f"it cannot be written to: {error}", file=str(path)) from error
+            if time.monotonic() >= until:
+                raise InputError(
+                    "another process is evaluating this workspace",
+                    file=str(space.file),
+                    remedy="wait for it (--wait SECONDS)",
+                ) from error
+            time.sleep(POLL_SECONDS)
+
+
+PACKAGES = (
+    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "h11"),
+    *("bm25s", "PyStemmer", "altair", "vl-convert-python", "ir-measures"),
+)
+
+
+def build_manifest(state: EvaluationState) -> dict[str, Any]:
+    """Versions, files, seeds, models, prompts, settings, and the cost of each stage."""
+    space = state.space
+    # As they were when the evaluation began: the file may have been changed since.
+    settings = _json_value(
+        dict(space.given) or {name: value for name, value in asdict(space).items() if name != "file"}
+    )
+    return {
+        "title": space.title,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"ragworth": __version__, "python": platform.python_version(), **_package_versions()},
+        "machine": {"system": platform.system(), "processor": platform.machine(), "byte order": sys.byteorder},
+        "workspace": {"file": space.file.name, "digest": space.digest},
+        "files": dict(state.material.files),
+        "queries": len(state.material.queries),
+        "seed": space.seed,
+        "settings": {**settings, "k": state.k, "seed": space.seed, "baseline": space.baseline},
+        "systems": dict(state.material.written),
+        "models": [card_facts(card) for card in state.models.cards],
+        "prompts": {
+            name: {
+                "version": template.version,
+                "messages": [[each.role, each.text] for each in template.messages],
+                **({"reply": template.reply.to_dict()} if template.reply.declared else {}),
+            }
+            for name, template in sorted(state.prompts.items())
+        },
+        "stages": state.stages,
+    }
+
+
+def _json_value(value: Any) -> Any:
+    """Settings as JSON values; dates become texts."""
+    if isinstance(value, dict):
+        return {key: _json_value(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_value(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+@cache
+def _package_versions() -> Mapping[str, str]:
+    """Versions of installed packages, read once, because reading them is slow."""
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
 
 REPORT = "report.html"
 

@@ -16,12 +16,10 @@ from ragworth.core.containment import refuse_links
 from ragworth.core.errors import InputError, format_list
 from ragworth.data.coercion import package_of, to_frame
 from ragworth.data.html_table import html_table
-from ragworth.evaluation import hops, stages, two_judges
+from ragworth.evaluation import stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
-from ragworth.evaluation.lock import workspace_lock
-from ragworth.evaluation.model_choice import NONE, with_model
-from ragworth.evaluation.model_pool import ModelPool, resolve_model_path
-from ragworth.evaluation.output import write_output
+from ragworth.evaluation.model_pool import NONE, ModelPool, resolve_model_path, with_model
+from ragworth.evaluation.output import workspace_lock, write_output
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache, frame_digest, key_digest
 from ragworth.evaluation.stages import STAGES
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
@@ -222,7 +220,7 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
         ],
         "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
         "grade": [
-            partial(hops.run_hops, state),
+            partial(stages.run_hops, state),
             *(partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items() if state.has_answers),
         ],
         "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],

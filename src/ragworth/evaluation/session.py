@@ -19,8 +19,8 @@ from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Score
 from ragworth.data.collection import Collection
 from ragworth.evaluation import stages
 from ragworth.evaluation.inputs import EvaluationInputs
-from ragworth.evaluation.manifest import build_manifest
 from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.output import build_manifest
 from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
 from ragworth.generation.writer import AnsweringResult

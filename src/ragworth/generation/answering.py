@@ -25,11 +25,8 @@ from ragworth.generation.writer import (
     ShownPassage,
 )
 from ragworth.llm.contract import Model
-from ragworth.tasks.contract import run_task
-from ragworth.tasks.models import resolve_model
-from ragworth.tasks.options import options_by_name
-from ragworth.tasks.query_sample import check_positive_count, sample_by_query
-from ragworth.tasks.text_lookup import TextLookup
+from ragworth.tasks.contract import options_by_name, resolve_model, run_task
+from ragworth.tasks.text_lookup import TextLookup, check_positive_count, sample_by_query
 from ragworth.text_match.lengths import counter_for
 
 

@@ -19,9 +19,8 @@ from ragworth.data import OK, TRUNCATED
 from ragworth.data.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.llm.contract import LENGTH, REWRITE, Card, Generate, Generated, Output, Prompt
 from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task
+from ragworth.tasks.contract import Task, option, validate_options
 from ragworth.tasks.findings import describe_source, frame_from_rows, missing_notes, require_abilities
-from ragworth.tasks.options import option, validate_options
 from ragworth.text_match.refusals import find_refusal
 
 EMPTY_REWRITE = "empty-rewrite"

@@ -22,9 +22,8 @@ from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
 from ragworth.tasks.answerability import DECLINING
-from ragworth.tasks.contract import Task
+from ragworth.tasks.contract import Task, option, validate_options
 from ragworth.tasks.findings import describe_source, frame_from_rows, require_abilities
-from ragworth.tasks.options import option, validate_options
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 from ragworth.text_match.citations import parse_citations
 

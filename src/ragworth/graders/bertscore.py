@@ -15,8 +15,8 @@ from ragworth.core.errors import InputError, give_input
 from ragworth.generation.answer_book import Answer
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BERTScoreSimilarity
 
 

@@ -15,8 +15,8 @@ from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.claim_support import SUPPORTED, Claim, SupportJudge, claims_of
 from ragworth.graders.contribution import shown_passages
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.options import option
 
 NO_CITATIONS = "no-citations"
 

@@ -11,9 +11,9 @@ from ragworth.calls.programs import NoValue, Program
 from ragworth.data import EMPTY_ANSWER
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues, reject_cut_passage
 from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option, prompt_option
 from ragworth.text_match.citations import parse_citations, without_citations
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.sentences import sentences

@@ -22,9 +22,8 @@ from ragworth.core.errors import MissingInputError, ModelError, give_input
 from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
-from ragworth.tasks.findings import AspectValues, describe_source
-from ragworth.tasks.options import option, validate_options
-from ragworth.tasks.reliability import judgment_warnings
+from ragworth.tasks.contract import option, validate_options
+from ragworth.tasks.findings import AspectValues, describe_source, judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.citations import without_citations
 

@@ -25,8 +25,10 @@ from ragworth.tasks.answerability import (
     ask_answerability,
     declining_label,
 )
-from ragworth.tasks.findings import AspectValues, describe_source, reject_cut_passage
+from ragworth.tasks.contract import option, prompt_option
+from ragworth.tasks.findings import AspectValues, describe_source, judgment_warnings, reject_cut_passage
 from ragworth.tasks.labels import (
+    RATING_SCALE,
     LabelMethod,
     LabelResult,
     LabelScale,
@@ -34,9 +36,6 @@ from ragworth.tasks.labels import (
     choose_label_method,
     label_method_option,
 )
-from ragworth.tasks.options import option, prompt_option
-from ragworth.tasks.reliability import judgment_warnings
-from ragworth.tasks.scales import RATING_SCALE
 from ragworth.tasks.text_lookup import NO_SUBQUESTIONS, Subquestion
 
 NO_TOKENS = "no-tokens"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ragworth.core.errors import InputError
 from ragworth.core.registry import Registry
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 from ragworth.text_match.similarity import BERTScoreSimilarity
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from ragworth.generation.writer import AnsweringResult, shown_contexts
 from ragworth.graders.contract import Grader
 from ragworth.llm.contract import Card, Model
 from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task, run_task
+from ragworth.tasks.contract import Task, options_by_name, resolve_model, run_task
 from ragworth.tasks.findings import (
     UNFIT_MODEL,
     VALUE_COLUMNS,
@@ -37,10 +37,7 @@ from ragworth.tasks.findings import (
     frame_from_rows,
     missing_notes,
 )
-from ragworth.tasks.models import resolve_model
-from ragworth.tasks.options import options_by_name
-from ragworth.tasks.query_sample import sample_by_query
-from ragworth.tasks.text_lookup import TextLookup
+from ragworth.tasks.text_lookup import TextLookup, sample_by_query
 
 GRADERS: Registry[type[Grader]] = Registry(
     "grader",

@@ -18,9 +18,9 @@ from ragworth.core.errors import InputError
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.writer import ORACLE_SYSTEM
 from ragworth.graders.contract import Grader
+from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option, prompt_option
 
 IDEAL_SCALE = LabelScale.numbers(1, 5)
 NO_IDEAL = "no-ideal"

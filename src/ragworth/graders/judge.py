@@ -16,10 +16,9 @@ from ragworth.calls.programs import Program
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
 from ragworth.graders.deterministic import ABSTAINED, CORRECT, GRADER_VALUES, WRONG
-from ragworth.tasks.findings import AspectValues
+from ragworth.tasks.contract import option, prompt_option
+from ragworth.tasks.findings import AspectValues, judgment_warnings
 from ragworth.tasks.labels import LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.tasks.options import option, prompt_option
-from ragworth.tasks.reliability import judgment_warnings
 
 GRADE_LABELS = LabelScale(
     ("CORRECT", "WRONG", "ABSTAINED"), (GRADER_VALUES[CORRECT], GRADER_VALUES[WRONG], GRADER_VALUES[ABSTAINED])

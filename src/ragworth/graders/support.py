@@ -19,9 +19,9 @@ from ragworth.graders.claim_support import (
     claims_of,
 )
 from ragworth.graders.contribution import shown_passages
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues
 from ragworth.tasks.labels import LabelResult
-from ragworth.tasks.options import option
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.options import option
 from ragworth.text_match.overlap import COMPARISONS
 
 

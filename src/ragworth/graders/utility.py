@@ -22,8 +22,8 @@ from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import correct_by_holm, ratio_of_means
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.options import option
 from ragworth.text_match.similarity import BestSimilarity, OverlapSimilarity, Similarity
 
 BIAS_NOTE = (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.core.errors import InputError
-from ragworth.evaluation.consent import ServerConsent, remote_host
+from ragworth.evaluation.trust_checks import ServerConsent, remote_host
 from ragworth.formats.files import create_file
 from ragworth.formats.logs.fields import quote_argument
 from ragworth.init.templates import TEMPLATES

@@ -20,7 +20,7 @@ from ragworth.data import ANSWERED_STATUSES, Answers, Contexts, Judgments, Outco
 from ragworth.data.collection import Collection
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
-from ragworth.evaluation.stages.task_stage import stage_table
+from ragworth.evaluation.state import stage_table
 from ragworth.results import MANIFEST, Results
 from ragworth.tasks.text_lookup import Subquestion, TextLookup
 from ragworth.workspace.problems import Problems

@@ -21,7 +21,7 @@ from ragworth.core.errors import InputError, format_count, format_list, quote_sh
 from ragworth.data import OK, Contexts, Judgments
 from ragworth.data.collection import Collection
 from ragworth.metrics.declaration import format_number
-from ragworth.tasks.options import validate_options
+from ragworth.tasks.contract import validate_options
 
 if TYPE_CHECKING:
     from ragworth.calls.programs import NoValue, Program
@@ -213,7 +213,7 @@ class SearchTexts(NamedTuple):
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
-    """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.tasks.options.option`."""
+    """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.tasks.contract.option`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
     declared: Any = field(default=default, metadata=about)
     return declared  # type: ignore[no-any-return]

@@ -75,14 +75,24 @@ class Pipeline:
         )
 
     @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """Its steps and those of inner pipelines."""
+        waiting, steps = [self], []
+        while waiting:
+            for step in waiting.pop(0).steps:
+                steps.append(step)
+                waiting += step.all_pipelines
+        return tuple(steps)
+
+    @property
     def is_control(self) -> bool:
         """Whether it is for comparison only: some step is a control."""
-        return any(step.control or any(each.is_control for each in step.all_pipelines) for step in self.steps)
+        return any(step.control for step in self.all_steps)
 
     @property
     def asks_model(self) -> bool:
         """Whether some step calls a language model."""
-        return any(step.asks_model or any(each.asks_model for each in step.all_pipelines) for step in self.steps)
+        return any(step.asks_model for step in self.all_steps)
 
     def with_depth(self, k: int) -> Pipeline:
         """The same ranking, shown at least k deep: a cut at the end that keeps fewer is moved."""

@@ -24,7 +24,7 @@ from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, outcome_
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
-from ragworth.tasks.options import option, parse_names
+from ragworth.tasks.contract import option, parse_names
 
 JUDGED = ("abstention", "downstream", "likelihood")
 """Kinds of judgment that a metric may need besides labels."""

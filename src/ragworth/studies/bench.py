@@ -9,10 +9,10 @@ from dataclasses import replace
 import polars as pl
 
 from ragworth.data import Contexts
-from ragworth.evaluation.default_metrics import default_metrics
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.session import PlanComplete, StageSession
+from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.metrics.parsing import parse, with_parameter
 from ragworth.retrieval import Pipeline

@@ -28,7 +28,7 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 from ragworth.workspace.config import TaskConfig, Workspace
 
 JUDGED = ("1 − p_abstain", "relevance", "utility", "alone")

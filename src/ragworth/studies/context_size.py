@@ -51,7 +51,7 @@ from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
-from ragworth.tasks.options import option, parse_numbers
+from ragworth.tasks.contract import option, parse_numbers
 
 LINES, BANDS = 8, 4
 """Curves in a figure, and up to how many have their intervals drawn; the table has them all."""

@@ -23,7 +23,7 @@ from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
 from ragworth.score_rows import PARTIAL_GRADE
 from ragworth.stats.estimate import Resampling
-from ragworth.tasks.options import option, options_of, validate_options
+from ragworth.tasks.contract import option, options_of, validate_options
 
 if TYPE_CHECKING:
     from ragworth.report.study import Findings

@@ -24,7 +24,7 @@ from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 
 WEAK, HARD = "weak", "hard"
 ARMS = [WEAK, HARD]

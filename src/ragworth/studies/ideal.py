@@ -26,7 +26,7 @@ from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 
 ORACLES = {
     "relevance": "relevant passages in the order found, then others",

@@ -33,7 +33,7 @@ from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.tasks.options import option, parse_names
+from ragworth.tasks.contract import option, parse_names
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 Row = dict[str, Any]

@@ -29,7 +29,7 @@ from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Contrasts, Floats
-from ragworth.tasks.options import option, parse_names
+from ragworth.tasks.contract import option, parse_names
 from ragworth.workspace.config import ModelSpec, Workspace
 
 RANDOM, BEST = "(at random)", "(best possible)"

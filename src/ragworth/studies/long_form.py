@@ -33,7 +33,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
 from ragworth.tasks.answerability import RATED_ANSWERABILITY_NOTE
-from ragworth.tasks.options import option, parse_names, parse_numbers
+from ragworth.tasks.contract import option, parse_names, parse_numbers
 from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace
 
 BOUND = "(required)"

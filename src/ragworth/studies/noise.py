@@ -32,7 +32,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
 from ragworth.workspace.config import Workspace

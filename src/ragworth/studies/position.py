@@ -27,7 +27,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
-from ragworth.tasks.options import option, parse_numbers
+from ragworth.tasks.contract import option, parse_numbers
 from ragworth.workspace.config import Workspace
 
 DRAWN = 7

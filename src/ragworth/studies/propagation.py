@@ -35,7 +35,7 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.tasks.options import option, parse_numbers
+from ragworth.tasks.contract import option, parse_numbers
 from ragworth.workspace.config import TaskConfig, Workspace
 
 UTILITY, SIMILARITY, ALL = "utility", "similarity P", "all contexts"

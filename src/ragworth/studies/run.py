@@ -12,8 +12,8 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_list
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
-from ragworth.evaluation.lock import workspace_lock
 from ragworth.evaluation.model_pool import ModelPool
+from ragworth.evaluation.output import workspace_lock
 from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, StagePlan
 from ragworth.graders.grading import GRADERS
@@ -23,7 +23,7 @@ from ragworth.scoring import reads_file, split_metrics
 from ragworth.studies import STUDIES, cases
 from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.contract import OURS, Case, Study
-from ragworth.tasks.options import options_by_name as settings_given
+from ragworth.tasks.contract import options_by_name as settings_given
 from ragworth.workspace import config
 from ragworth.workspace.config import OutputPaths, Workspace
 from ragworth.workspace.places import is_results, is_workspace, missing_place_error

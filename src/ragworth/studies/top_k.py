@@ -38,7 +38,7 @@ from ragworth.stats.paired import correct_alike, correct_by_holm, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.studies.contrast import KINDS
-from ragworth.tasks.options import option, parse_numbers
+from ragworth.tasks.contract import option, parse_numbers
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")
 """What is compared by default, each at its context's own K."""

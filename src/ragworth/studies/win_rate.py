@@ -38,7 +38,7 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE
-from ragworth.tasks.options import option
+from ragworth.tasks.contract import option
 from ragworth.workspace.config import Workspace
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"

@@ -14,8 +14,8 @@ from ragworth.core.errors import InputError, PromptError, format_list
 from ragworth.llm.contract import LENGTH, Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 from ragworth.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
 from ragworth.prompts.template import Template
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import require_abilities
-from ragworth.tasks.options import option
 
 LABEL_METHODS = ("auto", "labels", "parsed", "answerability")
 REFUSED = "refused"
@@ -191,6 +191,10 @@ class LabelScale:
         ]
         words = "|".join(re.escape(label) + end for label, end in zip(longest, ends, strict=True))
         return re.compile(rf"(?<![\w.,/−–-])(?:{words})(?![\w/%−–-]|[.,:]\d)", re.I)
+
+
+RATING_SCALE = LabelScale.numbers(0, 5)
+"""How well a text answers a sub-question: 0 not at all, 5 fully."""
 
 
 NO_LABELS = LabelScale((), ())

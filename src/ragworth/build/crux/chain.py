@@ -29,7 +29,7 @@ from ragworth.data.collection import Collection
 from ragworth.metrics.required_passages import RedundancyRule
 from ragworth.prompts.template import Template
 from ragworth.tasks.contract import plan_task, run_task
-from ragworth.tasks.reliability import share_budget
+from ragworth.tasks.findings import share_budget
 
 PassageSource = Literal["written", "cut"]
 NO_TOPIC = "topic-dropped"

@@ -15,6 +15,7 @@ from ragworth.core.errors import InputError
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GradingResult
+from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues, reject_cut_passage
 from ragworth.tasks.labels import (
     LabelMethod,
@@ -24,7 +25,6 @@ from ragworth.tasks.labels import (
     choose_label_method,
     label_method_option,
 )
-from ragworth.tasks.options import option
 
 SCORES = (
     "strict_vital_score",

@@ -19,10 +19,9 @@ from ragworth.core.errors import format_count
 from ragworth.data import OK
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated
 from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task
+from ragworth.tasks.contract import Task, option, validate_options
 from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes
 from ragworth.tasks.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
-from ragworth.tasks.options import option, validate_options
 from ragworth.tasks.text_lookup import EMPTY_PASSAGE, TextLookup
 
 IMPORTANCE = LabelScale(("vital", "okay"), (1.0, 0.5))

@@ -12,8 +12,7 @@ from ragworth.annotators.contract import NO_MODEL, AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
 from ragworth.data import Judgments, Ratings
-from ragworth.evaluation.stages.task_stage import run_task_stage, skip_stage, stage_key
-from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
+from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, skip_stage, stage_key, task_settings
 from ragworth.tasks.contract import run_task
 from ragworth.workspace.config import TaskConfig
 

@@ -2,21 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
 
 import polars as pl
 
+from ragworth.calls.job import Job
+from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, format_list
 from ragworth.data import Contexts
 from ragworth.data.notes import Note
-from ragworth.evaluation.model_pool import StageProgress, may_succeed_later
-from ragworth.evaluation.retrieval_models import WorkspaceAsker, all_steps, steps_with_models
+from ragworth.evaluation.model_pool import (
+    ModelPool,
+    StageProgress,
+    may_succeed_later,
+    run_metered,
+)
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
-from ragworth.evaluation.stages.task_stage import contexts_key, stage_table
-from ragworth.evaluation.state import EvaluationState, StagePlan
-from ragworth.retrieval import Pipeline, retrieve
+from ragworth.evaluation.state import EvaluationState, StagePlan, contexts_key, stage_table
+from ragworth.retrieval import Pipeline, Step, retrieve
+from ragworth.retrieval.rerankers.asker import StepAsker
+from ragworth.workspace.config import ModelSpec
+
+T = TypeVar("T")
+
+
+class WorkspaceAsker(StepAsker):
+    """Asks the workspace's model, or one that a step names, within the workspace's budget.
+
+    ``facts`` is what it took, for the manifest, where something was asked.
+    """
+
+    def __init__(self, models: ModelPool, prompts: Path | None, *, plan: bool = False) -> None:
+        super().__init__(prompts=prompts, plan=plan)
+        self.models = models
+        self.watching: StageProgress | None = None
+        self.facts: dict[str, Any] = {}
+        self._counted = set()
+        self.card = cache(super().card)  # type: ignore[method-assign]
+
+    def _job(self, model: str) -> AbstractContextManager[Job]:
+        return self.models.job(ModelSpec(model) if model else None, plan=self.plan)
+
+    def _run(self, job: Job, step: str, work: Callable[[], list[T | NoValue | None]]) -> list[T | NoValue | None]:
+        found, facts = run_metered(job, f"retrieve, {self._system}: {step}", self.watching, work)
+        self.facts = _add_costs(self.facts, facts)
+        return found
+
+
+def _add_costs(before: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What several steps took together; what they cost is not known where that of one is not."""
+    if not before:
+        return dict(facts)
+    made = {name: before[name] + facts[name] for name in facts if name not in ("reasons", "cost")}
+    known = None not in (before["cost"], facts["cost"])
+    return {
+        **made,
+        "reasons": dict(Counter(before["reasons"]) + Counter(facts["reasons"])),
+        "cost": before["cost"] + facts["cost"] if known else None,
+    }
 
 
 def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
@@ -30,7 +79,8 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         return
     asker = WorkspaceAsker(state.models, state.folder, plan=plan is not None)
     step_context = replace(material.step_context, model_access=asker)
-    steps, model_steps = list(all_steps(material.systems)), steps_with_models(material.systems)
+    steps = [step for system in material.systems.values() for step in _steps(system)]
+    model_steps = [step for step in steps if step.models()]
 
     def found(watching: StageProgress | None) -> tuple[Contexts, dict[str, list[str]]]:
         asker.watching = watching
@@ -86,6 +136,10 @@ def run_retrieve(state: EvaluationState, *, release: bool = False) -> None:
         state.said["searches"] = made.frames["searches"]
 
 
+def _steps(system: Pipeline | Contexts) -> tuple[Step, ...]:
+    return system.all_steps if isinstance(system, Pipeline) else ()
+
+
 def _system_key(system: Pipeline | Contexts) -> Any:
     """Return all that a system's contexts depend on; a file's notes change with the mapping of its columns."""
     return [contexts_key(system), *system.notes] if isinstance(system, Contexts) else str(system)
@@ -102,7 +156,7 @@ def _concerns(name: str, system: Pipeline | Contexts, note: str) -> bool:
         return note.system == name
     if isinstance(system, Contexts):
         return note in system.notes
-    return isinstance(note, Note) and note.step in {str(step) for step in all_steps({name: system})}
+    return isinstance(note, Note) and note.step in {str(step) for step in _steps(system)}
 
 
 def prefix_system_names(notes: Sequence[str], systems: Mapping[str, Sequence[str]]) -> list[str]:

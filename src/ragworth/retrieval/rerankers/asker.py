@@ -14,7 +14,7 @@ from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import format_count
 from ragworth.llm.contract import Card, Model, Request
-from ragworth.tasks.models import resolve_model
+from ragworth.tasks.contract import resolve_model
 
 T = TypeVar("T")
 

@@ -19,7 +19,7 @@ from ragworth.core.errors import InputError, ModelError, format_count
 from ragworth.data import Contexts
 from ragworth.data.collection import TurnForm
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 
 NOT_FINITE = "not-finite"

@@ -10,7 +10,7 @@ from ragworth.llm.contract import Card
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import Reranker
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True)

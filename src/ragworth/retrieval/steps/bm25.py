@@ -23,7 +23,7 @@ from ragworth.retrieval.artifact_cache import digest, load_or_build, table_finge
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
 from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order, top_hits
 from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 FORM = 2
 """Incremented when the same settings would give a different index."""

@@ -21,7 +21,7 @@ from ragworth.metrics.utility import HARD, WEAK
 from ragworth.retrieval.contract import Need, Place, StepContext, argument, unscored_contexts
 from ragworth.retrieval.steps.oracle import SPARE, LabelledStep, describe_queries
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 AMONG_CHOICES = ("retrieved", "random", "weak", "hard")
 UTILITY, RELEVANCE = "utility", "relevance"

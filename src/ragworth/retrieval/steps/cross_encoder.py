@@ -16,7 +16,7 @@ from ragworth.retrieval.contract import StepContext, argument
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score
 from ragworth.retrieval.rerankers.pair_scorers import PairScorer, model_folder, open_scorer
 from ragworth.retrieval.rerankers.score_cache import TextPair, cached_scores
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
 CROSS_ENCODER_PREFIX = "cross-encoder:"

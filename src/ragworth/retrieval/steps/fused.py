@@ -19,7 +19,7 @@ from ragworth.core.errors import InputError, format_count
 from ragworth.data import Contexts
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True, init=False)

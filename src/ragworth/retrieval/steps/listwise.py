@@ -22,9 +22,9 @@ from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.units import build_cutter
+from ragworth.tasks.contract import option as named
 from ragworth.tasks.findings import require_abilities
 from ragworth.tasks.labels import NO_LABELS
-from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
 PROMPT = "rerank-list"

@@ -24,7 +24,7 @@ from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput
 from ragworth.retrieval.steps.dense import nonblank_rows
 from ragworth.retrieval.tokenize import WordTokenizer
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
 Floats = npt.NDArray[np.float64]

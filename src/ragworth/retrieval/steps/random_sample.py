@@ -14,7 +14,7 @@ import polars as pl
 
 from ragworth.data import Contexts
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, unscored_contexts
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 
 def query_rng(step: Step, context: StepContext, query: str) -> random.Random:

@@ -36,7 +36,7 @@ from ragworth.llm.embedded import find_rewriter
 from ragworth.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
 from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 if TYPE_CHECKING:
     from ragworth.retrieval.contract import ModelAccess

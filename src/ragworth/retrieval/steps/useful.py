@@ -20,8 +20,8 @@ from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput, order_by_score
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.tasks.contract import option as named
 from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.options import option as named
 from ragworth.tasks.text_lookup import TextLookup
 
 SATURATION_MARGIN = 0.05

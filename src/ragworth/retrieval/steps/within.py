@@ -15,7 +15,7 @@ from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.retrieval.chunks import CHUNKING_NAME, in_chunking, origin
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.tasks.options import option as named
+from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True, init=False)

@@ -13,8 +13,7 @@ from ragworth.contribution.hops import hop_contexts
 from ragworth.core.errors import format_count
 from ragworth.data import Outcomes
 from ragworth.evaluation.stage_cache import frame_digest
-from ragworth.evaluation.stages.task_stage import run_task_stage, stage_key
-from ragworth.evaluation.state import EvaluationState, StagePlan, task_settings
+from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, stage_key, task_settings
 from ragworth.graders.grading import to_answer_book
 from ragworth.workspace.config import TaskConfig
 
