@@ -228,7 +228,7 @@ def test_no_print_and_no_pickle_in_the_library() -> None:
 SECOND_NAME = "a folder that is moved into place as a whole"
 SCRATCH = "a temporary folder"
 DIRECT_WRITERS = {
-    "core.output": "the helper",
+    "core.files": "the helper",
     "data.parts": "the caller's stream",
     "cli.process": "the null device",
     "evaluation.stage_cache": SECOND_NAME,
@@ -242,7 +242,7 @@ DIRECT_WRITERS = {
     "workspace.file_heads": SCRATCH,
     "label.site.views.managing": SCRATCH,
 }
-"""Modules that write files without `ragworth.core.output`, and why they may."""
+"""Modules that write files without `ragworth.core.files`, and why they may."""
 
 
 def writes_directly(call: ast.Call) -> bool:

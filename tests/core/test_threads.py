@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import polars as pl
 import pytest
 
-from ragworth.core.threads import MAX_THREADS, map_threads
+from ragworth.core.resources import MAX_THREADS, map_threads
 
 
 @pytest.fixture(autouse=True, params=[1, MAX_THREADS])

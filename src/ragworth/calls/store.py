@@ -35,7 +35,7 @@ from ragworth.calls.serialization import (
     response_to_json,
 )
 from ragworth.core.errors import StoreError, quote_short
-from ragworth.core.private import private_file, private_folder
+from ragworth.core.files import private_file, private_folder
 from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import Card, Failure, Request, Response
 

@@ -1,17 +1,17 @@
-"""Cache folders of a workspace. ragworth deletes old entries in them, so they contain nothing else.
+"""Folders of the user's settings and caches, and the caches of workspaces.
 
-A cache is marked by a ``CACHEDIR.TAG``, which backup programs also recognize. A non-empty folder without one isn't a
-cache.
+ragworth deletes old entries in the cache of a workspace, so it contains nothing else. It is marked by a
+``CACHEDIR.TAG``, which backup programs also recognize. A non-empty folder without one isn't a cache.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 from ragworth.core.errors import FormatError, InputError, quote_short
-from ragworth.core.output import write_output
-from ragworth.core.private import private_folder
+from ragworth.core.files import write_output
 
 TAG = "CACHEDIR.TAG"
 TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
@@ -19,9 +19,27 @@ TAG_TEXT = """Signature: 8a477f597d28d172789f06886806bc55
 """
 
 
+def settings_folder() -> Path:
+    """``RAGWORTH_CONFIG``, or the system's folder for user settings."""
+    if named := os.environ.get("RAGWORTH_CONFIG"):
+        return Path(named).expanduser().absolute()
+    if os.name == "nt" and (roaming := os.environ.get("APPDATA")):
+        return Path(roaming) / "ragworth"
+    base = Path(os.environ.get("XDG_CONFIG_HOME") or "")
+    return (base if base.is_absolute() else Path.home() / ".config") / "ragworth"
+
+
+def cache_folder() -> Path:
+    """Folder for files that can be rebuilt: ``RAGWORTH_CACHE``, or the user's cache folder."""
+    if named := os.environ.get("RAGWORTH_CACHE"):
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "ragworth"
+
+
 def check_cache(folder: Path) -> None:
-    """Reject a folder with other contents."""
-    if not folder.is_dir() or _is_cache(folder):
+    """Reject a folder with other contents as the cache of a workspace."""
+    if not folder.is_dir() or ((folder / TAG).is_file() and not (folder / "ragworth.toml").exists()):
         return
     others = sorted(each.name for each in folder.iterdir())
     if others:
@@ -34,14 +52,7 @@ def check_cache(folder: Path) -> None:
 
 
 def mark_cache(folder: Path) -> None:
-    """Create and mark a cache. If it can't be written to, that only costs time."""
+    """Create and mark the cache of a workspace. If it can't be written to, that only costs time."""
     with suppress(OSError, FormatError):
-        private_folder(folder)
         if not (folder / TAG).exists():
             write_output(folder / TAG, TAG_TEXT.encode())
-
-
-def _is_cache(folder: Path) -> bool:
-    if (folder / "ragworth.toml").exists():
-        return False
-    return (folder / TAG).is_file()

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO
 
-from ragworth.core.containment import is_inside, outside_error
 from ragworth.core.errors import FormatError, InputError, format_count
+from ragworth.core.files import is_inside, open_output, outside_error, private_folder, write_output
 from ragworth.core.nested_text import parse_json
-from ragworth.core.output import open_output, write_output
-from ragworth.core.private import private_folder
 
 RECORD_NAME = ".ragworth-files.json"
 MAX_LISTED = 12

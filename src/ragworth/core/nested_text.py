@@ -1,15 +1,21 @@
-"""Parse and check JSON and TOML that anybody may have written: how deep they nest is bounded."""
+"""Parse and check JSON and TOML that anybody may have written, and the limits that text files are read with.
+
+How deep texts nest is bounded, and so are lines and compression ratios, so that a small file can't exhaust memory or
+time. The limits are far beyond ordinary data; the environment variables ``RAGWORTH_MAX_LINE`` and
+``RAGWORTH_MAX_RATIO`` change two of them.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from ragworth.core.errors import FormatError, quote_short
+from ragworth.core.errors import FormatError, InputError, quote_short
 
 MAX_DEPTH = 100
 """Lists and objects within each other. Functions that walk through values recurse, which Python ends at 1,000 calls."""
@@ -19,6 +25,17 @@ REMEDY = "leave the nested value out, or write it as text"
 
 MAX_DOTS = 1000
 """Dots in a line of TOML, outside of quotes. The time for a key with dots grows with the square of their number."""
+
+DEFAULT_MAX_LINE = 32 << 20
+"""Maximum line length in bytes. The longest line in the test collections we know has 2 MB."""
+
+DEFAULT_MAX_RATIO = 200
+"""Maximum compression ratio. Ordinary text has 3 to 20; the highest we know is 75."""
+
+MIN_UNPACKED_SIZE = 64 << 20
+"""Bytes that any compressed file may unpack to, whatever its ratio."""
+
+SIZE_UNITS = {"": 0, "K": 10, "M": 20, "G": 30}
 
 
 class ValueProblem(NamedTuple):
@@ -116,3 +133,23 @@ def describe_problem(problem: Mapping[str, Any]) -> ValueProblem:
     hidden = problem["type"] in ("missing", "json_invalid", "union_tag_invalid")
     value = "" if hidden else f" is {quote_short(problem['input'], 40)}"
     return ValueProblem(path, f"{'.'.join(map(str, path))}{value}: {message}")
+
+
+def max_line() -> int:
+    """Maximum line length in bytes: ``RAGWORTH_MAX_LINE``, a number with an optional K, M or G."""
+    return _number_from_environment("RAGWORTH_MAX_LINE", DEFAULT_MAX_LINE, "a number of bytes, such as 100M")
+
+
+def max_ratio() -> int:
+    """Maximum compression ratio: ``RAGWORTH_MAX_RATIO``."""
+    return _number_from_environment("RAGWORTH_MAX_RATIO", DEFAULT_MAX_RATIO, "a whole number, such as 1000")
+
+
+def _number_from_environment(variable: str, usual: int, expected: str) -> int:
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return usual
+    found = re.fullmatch(r"([0-9]{1,15}) ?([KMG]?)B?", text, re.IGNORECASE | re.ASCII)
+    if found is None or not int(found[1]):
+        raise InputError(f"the environment variable {variable} is {quote_short(text, 40)}", expected=expected)
+    return int(found[1]) << SIZE_UNITS[found[2].upper()]

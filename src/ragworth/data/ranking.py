@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.core.errors import TableError, format_count, quote_short
-from ragworth.core.threads import map_threads
+from ragworth.core.resources import map_threads
 from ragworth.data.parts import only_value
 
 Ties = Literal["float64", "float32"]

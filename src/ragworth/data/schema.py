@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 import polars as pl
 
 from ragworth.core.errors import FormatError, TableError, format_count, format_names, quote_short, with_article
-from ragworth.core.output import open_output
+from ragworth.core.files import open_output
 from ragworth.core.parquet import read_parquet
 from ragworth.data import coercion, parts
 from ragworth.data.coercion import Data

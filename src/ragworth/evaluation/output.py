@@ -20,7 +20,7 @@ import polars as pl
 from ragworth import __version__
 from ragworth.comparison import compare, summarise, to_scores
 from ragworth.core.errors import FormatError, InputError, MetricError
-from ragworth.core.private import private_file, private_folder
+from ragworth.core.files import private_file, private_folder
 from ragworth.data import Contexts, Outcomes, Scores, parts
 from ragworth.data.collection import Collection
 from ragworth.evaluation.model_pool import card_facts

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 
 from ragworth import formats
-from ragworth.core.containment import refuse_links
 from ragworth.core.errors import InputError, format_list
+from ragworth.core.files import refuse_links
 from ragworth.data.coercion import package_of, to_frame
 from ragworth.data.html_table import html_table
 from ragworth.evaluation import stages, two_judges

@@ -19,10 +19,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ragworth.core.containment import is_inside
+from ragworth.core.cache import settings_folder
 from ragworth.core.errors import MAX_PATH_LENGTH, FormatError, InputError, MissingExtraError, ModelError, quote_short
-from ragworth.core.output import write_output
-from ragworth.core.user_folder import settings_folder
+from ragworth.core.files import is_inside, write_output
 from ragworth.data.token_counter import tokenizer_file
 from ragworth.formats import FORMATS
 from ragworth.llm import MODELS

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
-from ragworth.core.threads import map_threads
+from ragworth.core.resources import map_threads
 from ragworth.formats.files import (
     BOM,
     PathOrStr,

@@ -21,8 +21,8 @@ from threading import Lock
 from typing import IO, Any, cast
 
 from ragworth.core.errors import BadLine, FormatError, Hint, format_count, quote_short
-from ragworth.core.limits import MIN_UNPACKED_SIZE, max_line, max_ratio
-from ragworth.core.output import open_output
+from ragworth.core.files import open_output
+from ragworth.core.nested_text import MIN_UNPACKED_SIZE, max_line, max_ratio
 
 if sys.version_info >= (3, 14):
     from compression import zstd

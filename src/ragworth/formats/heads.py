@@ -17,8 +17,7 @@ from typing import Any
 
 from ragworth.core import parquet
 from ragworth.core.errors import FormatError, quote_short
-from ragworth.core.limits import max_line
-from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, parse_json
+from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line, parse_json
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
 from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ragworth.core.cache import cache_folder
 from ragworth.core.errors import FormatError, ModelError
-from ragworth.core.output import write_output
-from ragworth.core.user_folder import cache_folder
+from ragworth.core.files import write_output
 
 IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 """Kinds of files in a model's folder that can change its output."""

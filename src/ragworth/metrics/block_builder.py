@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ragworth.core.errors import format_count, format_list
-from ragworth.core.threads import map_threads
+from ragworth.core.resources import map_threads
 from ragworth.data import Contexts, ranking
 from ragworth.metrics.blocks import Block, Bools, Floats, Ints, RelevantPool, SmallInts, Truth
 from ragworth.metrics.ground_truth import JudgedValues, PassageLookup, RatingMatrices, build_truth, query_numbers

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
 
 from ragworth.core.errors import FormatError, format_count
+from ragworth.core.files import open_output
 from ragworth.core.nested_text import InvalidValueError, validate_json
-from ragworth.core.output import open_output
 
 MAX_BYTES = 1 << 24
 """Maximum file size in bytes."""

@@ -17,7 +17,7 @@ from unicodedata import combining, east_asian_width
 import polars as pl
 
 from ragworth.core.errors import FormatError, format_cell
-from ragworth.core.output import open_output
+from ragworth.core.files import open_output
 from ragworth.formats.spreadsheet import write_csv
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]

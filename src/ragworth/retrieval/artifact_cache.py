@@ -1,6 +1,6 @@
 """Cache expensive artifacts in a folder, under the hash of everything they depend on.
 
-Each artifact is a folder of files with a list of their digests, written under another name and moved into place when
+Each artifact is a folder of files with a list of their digests, which gets its name when it is
 complete. Damaged ones are rebuilt. If the cache can't be written to, that only costs time.
 """
 
@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,18 +15,14 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from ragworth.core.files import open_folder
 from ragworth.core.nested_text import parse_json
-from ragworth.core.private import make_private, private_folder
 
 T = TypeVar("T")
 
 FILE_LIST = "files.json"
 """The list of a folder's files: name → size and SHA-256."""
 
-PART_PREFIX = ".part-"
-"""Prefix of folders that are being written."""
-
-DAY = 24 * 60 * 60
 HASHED_ROWS = 1 << 16
 """Rows hashed at a time."""
 
@@ -65,8 +58,10 @@ def load_or_build(
         if is_intact(place):
             return load(place)
     built = make()
-    with suppress(OSError):
-        _store(place, lambda part: save(built, part))
+    with suppress(OSError), open_folder(place) as part:
+        save(built, part)
+        files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
+        (part / FILE_LIST).write_text(json.dumps(files), encoding="utf-8")
     return built
 
 
@@ -82,29 +77,3 @@ def is_intact(place: Path) -> bool:
 def _hash(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _store(place: Path, save: Callable[[Path], None]) -> None:
-    """Write a folder under another name and move it into place."""
-    private_folder(place.parent)
-    _sweep(place.parent)
-    part = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=place.parent))
-    try:
-        save(part)
-        files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
-        (part / FILE_LIST).write_text(json.dumps(files), encoding="utf-8")
-        make_private(part)
-        if place.exists():  # damaged; or built by another process meanwhile, and then ours is as good
-            place.rename(Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=place.parent)) / "old")
-        part.rename(place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        _sweep(place.parent, old=True)
-
-
-def _sweep(folder: Path, *, old: bool = False) -> None:
-    """Remove replaced folders, and partial ones abandoned for a day."""
-    for part in folder.glob(f"{PART_PREFIX}*"):
-        with suppress(OSError):
-            if (old and (part / "old").exists()) or part.stat().st_mtime < time.time() - DAY:
-                shutil.rmtree(part, ignore_errors=True)

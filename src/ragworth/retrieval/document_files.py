@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.core.errors import FormatError, InputError, format_count, format_list, quote_short
-from ragworth.core.limits import max_line
+from ragworth.core.nested_text import max_line
 from ragworth.formats.files import UTF16_MARKS, EncodingError, open_file
 from ragworth.retrieval import documents as tables
 from ragworth.retrieval.documents import SCHEMA, Documents

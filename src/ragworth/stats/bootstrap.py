@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.core.threads import map_threads
+from ragworth.core.resources import map_threads
 from ragworth.stats.clustered import Clusters, cluster_index, cluster_means, too_few_clusters
 from ragworth.stats.range_intervals import LARGE, Bounds, direct_interval, possible_means
 from ragworth.stats.resampling import ConfidenceInterval

@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from ragworth import __version__
-from ragworth.core.containment import refuse_links
 from ragworth.core.errors import FormatError, InputError
 from ragworth.core.file_record import RECORD_NAME as RECORD
+from ragworth.core.files import refuse_links
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.report.page import update_study_list
 from ragworth.report.study import Findings, write_study

@@ -20,6 +20,7 @@ from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Scores
 from ragworth.data.collection import Collection
+from ragworth.formats.grades import normalise_label
 from ragworth.label import judge_tables
 from ragworth.label.judge_tables import UNNAMED, JudgedItems
 from ragworth.label.labels import ADJUDICATED
@@ -166,7 +167,7 @@ class Judges(Study):
         judges, labels = sorted(every["judge"].unique()), sorted(every["label"].drop_nulls().unique())
         if self.reference is not None and self.reference not in judges:
             raise InputError(f"there is no judge {self.reference!r}", expected=format_list(judges, 12))
-        if self.yes is not None and judge_tables.normalise_label(self.yes) not in labels:
+        if self.yes is not None and normalise_label(self.yes) not in labels:
             expected = format_list(labels, 12) or "numbers have no labels; --positive says from which on it is yes"
             raise InputError(f"yes is {self.yes!r}, and no judge says that", expected=expected)
         return found

@@ -17,8 +17,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag
 
-from ragworth.core.containment import paths_outside
 from ragworth.core.errors import MAX_PATH_LENGTH, FormatError, InputError, format_list, quote_short
+from ragworth.core.files import paths_outside
 from ragworth.core.nested_text import parse_toml
 from ragworth.data.token_counter import WORDS
 from ragworth.workspace.toml import (

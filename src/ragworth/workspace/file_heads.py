@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ragworth.core import parquet
 from ragworth.core.errors import FormatError
-from ragworth.core.limits import max_line
+from ragworth.core.nested_text import max_line
 from ragworth.formats.csv import rows_end
 from ragworth.formats.files import BOM, SPREADSHEETS, PathOrStr, last_line_end, open_file
 from ragworth.formats.frames import read_parquet

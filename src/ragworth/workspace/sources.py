@@ -10,8 +10,8 @@ from os.path import commonpath
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.core.containment import refuse_links
 from ragworth.core.errors import InputError, format_list
+from ragworth.core.files import refuse_links
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.files import SPREADSHEETS, EncodingError, missing_file_remedy, run_name, source_name
 from ragworth.formats.grades import GradeError

@@ -18,7 +18,7 @@ from ragworth.build.crux.drafting import PASSAGE_KIND, QUESTION_KIND, REQUEST_KI
 from ragworth.build.crux.statistics import RatingStatistics, rating_statistics
 from ragworth.build.drafts import Drafts
 from ragworth.core.errors import InputError
-from ragworth.core.output import PART_NAME
+from ragworth.core.files import PART_NAME
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
 from ragworth.data.token_counter import WORDS

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from ragworth.core.cache import settings_folder
 from ragworth.core.errors import InputError, quote_short
-from ragworth.core.output import write_output
-from ragworth.core.private import private_file
-from ragworth.core.user_folder import settings_folder
+from ragworth.core.files import private_file, write_output
 
 DATABASE_FILE = "labels.sqlite"
 DATABASE_VARIABLE = "RAGWORTH_LABEL_DATABASE"

@@ -7,9 +7,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from ragworth.core.containment import refuse_links
 from ragworth.core.errors import InputError, MissingExtraError, format_count
-from ragworth.core.private import private_folder
+from ragworth.core.files import private_folder, refuse_links
 from ragworth.label.site.settings import (
     DATABASE_FILE,
     SiteOptions,

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import zlib
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ragworth.core.cache import cache_folder
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.core.private import make_private, private_folder
-from ragworth.core.user_folder import cache_folder
+from ragworth.core.files import open_folder
 from ragworth.llm.fingerprint import fingerprint, sha256
 
 if TYPE_CHECKING:
@@ -111,21 +110,11 @@ def _find_built(folder: Path, revision: str) -> OnnxMetadata | None:
 
 
 def _build(path: Path, folder: Path, revision: str, adapter: Adapter | PeftAdapter | None) -> OnnxMetadata:
-    """Build a model in a temporary folder, and move it into place in one step."""
-    private_folder(folder.parent)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".building-", ignore_cleanup_errors=True) as beside:
-        new = Path(beside) / "new"
-        new.mkdir()
-        facts = _write_files(path, new, revision, adapter)
-        files = {file.name: _checksum(file) for file in sorted(new.iterdir())}
-        (new / METADATA_FILE).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
-        make_private(new)
-        try:
-            new.rename(folder)
-        except OSError:
-            if _find_built(folder, revision) is None:  # not a faster process, but a damaged build in the way
-                folder.rename(Path(beside) / "old")
-                new.rename(folder)
+    """Build a model in a folder that gets its name when it is complete."""
+    with open_folder(folder) as part:
+        facts = _write_files(path, part, revision, adapter)
+        files = {file.name: _checksum(file) for file in sorted(part.iterdir())}
+        (part / METADATA_FILE).write_text(json.dumps({"facts": asdict(facts), "files": files}), encoding="utf-8")
     return facts
 
 

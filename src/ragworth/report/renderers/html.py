@@ -20,9 +20,9 @@ from urllib.parse import quote
 from markupsafe import Markup, escape
 
 import ragworth
+from ragworth.core.cache import cache_folder
 from ragworth.core.errors import FormatError, MissingExtraError, format_cell
-from ragworth.core.output import write_output
-from ragworth.core.user_folder import cache_folder
+from ragworth.core.files import write_output
 from ragworth.report.charts.theme import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
 

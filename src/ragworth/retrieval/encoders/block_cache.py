@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.core.errors import FormatError
-from ragworth.core.output import write_output
-from ragworth.core.private import private_folder
-from ragworth.retrieval.artifact_cache import DAY, load_or_build
+from ragworth.core.files import private_folder, write_output
+from ragworth.retrieval.artifact_cache import load_or_build
 
 BLOCK_SIZE = 128
 """Texts per block: the most that is lost when a process is killed."""
@@ -29,7 +28,7 @@ BLOCK_SIZE = 128
 BLOCKS_SUFFIX = ".blocks"
 """Suffix of folders that contain blocks."""
 
-MAX_AGE = 30 * DAY
+MAX_AGE = 30 * 24 * 60 * 60
 """Seconds after which abandoned blocks are removed."""
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ragworth.core.cache import cache_folder
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.core.user_folder import cache_folder
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import first_line
 from ragworth.retrieval.artifact_cache import digest, load_or_build

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.core.private import private_file, private_folder
+from ragworth.core.files import private_file, private_folder
 
 BLOCK_SIZE = 256
 """Pairs scored between writes."""

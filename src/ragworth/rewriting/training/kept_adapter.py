@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ragworth.core.output import write_output
+from ragworth.core.files import write_output
 
 EPOCH = "epoch.json"
 ADAPTER = "default"

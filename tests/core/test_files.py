@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragworth.calls.store import Store
-from ragworth.core.output import open_output, write_output
-from ragworth.core.private import private_file, private_folder
+from ragworth.core.files import open_folder, open_output, private_file, private_folder, write_output
 from ragworth.formats.files import create_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")
@@ -68,6 +67,20 @@ def test_a_file_that_the_user_names_keeps_its_mode(tmp_path: Path, old: int | No
         stream.write(b"new")
     assert (mode(tmp_path / "x.csv"), (tmp_path / "x.csv").read_text()) == (new, "new")
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_a_folder_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "folder"
+    with open_folder(place) as part:
+        (part / "a").write_text("one")
+        assert not place.exists()
+    with pytest.raises(ValueError, match="broken"), open_folder(place) as part:
+        (part / "a").write_text("two")
+        raise ValueError("broken")
+    assert ((place / "a").read_text(), mode(place), mode(place / "a")) == ("one", 0o700, 0o600)
+    with open_folder(place) as part:
+        (part / "b").write_text("three")
+    assert [path.name for path in place.parent.rglob("*")] == ["folder", "b"]
 
 
 def test_writing_follows_no_link_that_somebody_has_put_there(tmp_path: Path) -> None:
