@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ragworth.formats.grades import direction_of_name
 from ragworth.formats.logs.fields import plain_name
 from ragworth.formats.logs.messages import REFERENCE_KEYS, parse_if_json
 from ragworth.formats.logs.paths import find
-from ragworth.formats.logs.traces import Span, TraceSpec
+from ragworth.formats.logs.traces import Span, TraceSpec, list_objects
 from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import as_dict, as_list, objects
 
@@ -20,22 +21,20 @@ INDEXED = re.compile(r"^(.+?)\.(\d+)\.(.+)$")
 
 
 def read_spans(document: Span) -> Iterator[Span]:
-    """Read the spans of OTLP, with the attributes of their resource and of their events."""
-    for resource in as_list(find(document, "resourceSpans | resource_spans") or [], "resourceSpans"):
-        about = read_attributes(find(as_dict(resource, "an element of resourceSpans"), "resource.attributes"))
-        for scope in as_list(find(resource, "scopeSpans | scope_spans") or [], "scopeSpans"):
-            for span in as_list(as_dict(scope, "an element of scopeSpans").get("spans", []), "spans"):
-                events = as_list(as_dict(span, "a span").get("events", []), "events")
-                events = [{**each, "attributes": read_attributes(each.get("attributes"))} for each in objects(events)]
-                attributes = group_indexed(read_attributes(span.get("attributes")))
-                yield {**span, "attributes": attributes, "events": events, "resource": about}
+    """Read the spans of OTLP, with the attributes of their resource."""
+    for resource in list_objects(find(document, "resourceSpans | resource_spans"), "resourceSpans"):
+        about = read_attributes(find(resource, "resource.attributes") or [])
+        for scope in list_objects(find(resource, "scopeSpans | scope_spans"), "scopeSpans"):
+            for span in list_objects(scope.get("spans"), "spans"):
+                attributes = group_indexed(read_attributes(span.get("attributes", [])))
+                yield {**span, "attributes": attributes, "resource": about}
 
 
 def read_attributes(attributes: Any) -> dict[str, Any]:
     """Read OTLP's list of keys and typed values; a dict is what it is."""
     if isinstance(attributes, Mapping):
         return dict(attributes)
-    pairs = [as_dict(each, "an attribute") for each in as_list(attributes or [], "attributes")]
+    pairs = [as_dict(each, "an attribute") for each in as_list(attributes, "attributes")]
     return {str(pair.get("key")): _read_typed(pair.get("value")) for pair in pairs}
 
 
@@ -60,11 +59,11 @@ def group_indexed(attributes: Span) -> dict[str, Any]:
 
 def read_evaluations(span: Span) -> NamedGrades:
     """Read ``gen_ai.evaluation.result`` events."""
-    for event in objects(span.get("events")):
-        name = find(event, "attributes.gen_ai.evaluation.name")
-        if event.get("name") == "gen_ai.evaluation.result" and name:
-            paths = "attributes.gen_ai.evaluation.score.value | attributes.gen_ai.evaluation.score.label"
-            yield name, find(event, paths)
+    for event in list_objects(span.get("events"), "events"):
+        if event.get("name") == "gen_ai.evaluation.result":
+            facts = read_attributes(event.get("attributes", []))
+            score, label = (facts.get(f"gen_ai.evaluation.score.{part}") for part in ("value", "label"))
+            yield facts.get("gen_ai.evaluation.name"), label if score is None else score
 
 
 OTLP = TraceSpec(
@@ -120,19 +119,24 @@ PHOENIX = replace(
 )
 
 
+RETURNED = "output@documents | output.results | output.nodes | output"
+
+
 def name_retrievers(row: Span) -> Iterator[Span]:
     """Give LangChain's retrievers their type, which older versions of Langfuse called spans."""
 
     def name(span: Span) -> Span:
         retrieves = span.get("type") == "SPAN" and "retriev" in str(span.get("name")).lower()
-        return {**span, "type": "RETRIEVER"} if retrieves else span
+        found = isinstance(parse_if_json(find(span, RETURNED)), list)
+        return {**span, "type": "RETRIEVER"} if retrieves and found else span
 
-    yield {**name(row), "observations": [name(each) for each in objects(parse_if_json(row.get("observations")))]}
+    observations = list_objects(row.get("observations"), "observations")
+    yield {**name(row), "observations": [name(each) for each in observations]}
 
 
 def read_scores(row: Span) -> NamedGrades:
     """Read the scores of a trace. The number of a category is only its place in a list, so its word counts."""
-    for score in objects(parse_if_json(find(row, "scores | trace.scores"))):
+    for score in list_objects(find(row, "scores | trace.scores"), "scores"):
         category = score.get("dataType") == "CATEGORICAL"
         if score.get("name") and score.get("dataType") != "TEXT":
             yield score["name"], find(score, "stringValue | value" if category else "value | stringValue")
@@ -156,7 +160,7 @@ LANGFUSE = TraceSpec(
     kind="type",
     input="trace.input | input",
     output="trace.output | output",
-    documents="output@documents | output.results | output.nodes | output",
+    documents=RETURNED,
     grades=read_scores,
 )
 
@@ -190,10 +194,11 @@ LANGSMITH = TraceSpec(
     expected='runs: {"id": …, "inputs": {…}, "outputs": {…}, "reference_outputs": {…}}',
     signs=(
         "inputs outputs run_type|dotted_order|child_runs|feedback_stats|session_id|reference_example_id|example_id",
-        "inputs outputs reference_outputs|reference -run_id",
-        "inputs.* outputs.* -inputs -inputs.response -inputs.answer",
+        "inputs outputs reference_outputs|reference",
+        "inputs.* outputs.* !inputs !inputs.response !inputs.answer",
     ),
     spans=join_columns,
+    ids=False,
     inside="child_runs",
     trace="trace_id | id",
     id="id",
@@ -201,7 +206,7 @@ LANGSMITH = TraceSpec(
     kind="run_type",
     input="inputs",
     output="outputs",
-    documents="outputs@documents",
+    documents="outputs@documents | outputs.output | outputs",
     shown="outputs@documents",
     system="session_name | project_name | experiment | experiment_name | session_id",
     accepted="reference_outputs | reference_output | reference | targets | ground_truth | expected",
@@ -220,7 +225,7 @@ def join_trace(row: Span) -> Iterator[Span]:
     expected = {name[: -len("/value")]: value for name, value in row.items() if name.endswith("/value")}
     given = parse_if_json(row.get("expectations"))
     expected |= given if isinstance(given, Mapping) else {"expected_response": given} if given else {}
-    joined["assessments"] = objects(parse_if_json(joined.get("assessments")))
+    joined["assessments"] = list_objects(joined.get("assessments"), "assessments")
     for each in joined["assessments"]:
         if (value := find(each, "expectation.value")) is not None:
             expected[str(find(each, "assessment_name | name"))] = value
@@ -234,7 +239,7 @@ def read_assessments(row: Span) -> NamedGrades:
         expectation = name.startswith("expected_") or plain_name(name) in REFERENCE_KEYS
         if not expectation and not isinstance(value, Mapping | list):
             yield name, value
-    for each in objects(row.get("assessments")):
+    for each in list_objects(row.get("assessments"), "assessments"):
         name, feedback = str(find(each, "assessment_name | name")), as_row(each.get("feedback"))
         if feedback is None or each.get("valid") is False:
             continue
@@ -252,18 +257,19 @@ MLFLOW = TraceSpec(
     signs=(
         "info.trace_id|info.request_id data.spans",
         "request response trace_metadata|request_metadata|spans",
-        "inputs outputs targets|retrieved_context|expectations|*/score|*/value -run_type -reference_outputs",
+        "inputs outputs targets|retrieved_context|expectations|*/score|*/value !run_type !reference_outputs",
     ),
     rows="traces",
     spans=join_trace,
     inside="spans",
+    ids=False,
     whole=True,
     trace="trace_id | request_id",
     id="span_id | context.span_id",
     parent="parent_span_id | parent_id",
     kind="attributes.mlflow.spanType",
-    input="request | inputs | attributes.mlflow.spanInputs",
-    output="outputs | predictions | response | attributes.mlflow.spanOutputs",
+    input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs",
+    output="outputs | predictions | response | spans.0.attributes.mlflow.spanOutputs | attributes.mlflow.spanOutputs",
     documents="attributes.mlflow.spanOutputs@documents | attributes.mlflow.spanOutputs",
     shown="@passages | outputs@documents | response@documents",
     system="trace_metadata.mlflow.sourceRun | request_metadata.mlflow.sourceRun | trace_metadata.mlflow.modelId",
@@ -282,7 +288,7 @@ def read_record(row: Span) -> Iterator[Span]:
     record = as_row(parse_if_json(row.get("record_json"))) or row
     names = (find(row, "app_name | app_id") or record.get("app_id"), row.get("app_version"))
     retrievals: dict[int, list[Span]] = {}
-    for call in objects(record.get("calls")):
+    for call in list_objects(record.get("calls"), "calls"):
         stack = objects(call.get("stack"))
         method = str(find(stack, f"{len(stack) - 1}.method.name")).lower()
         if ("retriev" in method or "relevant_documents" in method) and isinstance(call.get("rets"), list):
@@ -304,8 +310,10 @@ def _given_contexts(row: Span, column: str) -> list[Any]:
 
 
 def read_feedback_columns(row: Span) -> NamedGrades:
-    """Read columns of feedback: the calls of the function are in another one."""
-    return ((name, row[name]) for name in row if f"{name}_calls" in row and row[name] not in (None, ""))
+    """Read columns of feedback: the calls of the function are in another one, or the name is that of a known grade."""
+    for name, value in row.items():
+        if value not in (None, "") and (f"{name}_calls" in row or direction_of_name(name)):
+            yield name, value
 
 
 TRULENS = TraceSpec(
@@ -315,6 +323,7 @@ TRULENS = TraceSpec(
     signs=("main_input main_output", "record_id input output *_calls|record_json"),
     spans=read_record,
     inside="retrievals",
+    ids=False,
     whole=True,
     trace="record_id | record_json.record_id",
     id="record_id | record_json.record_id",

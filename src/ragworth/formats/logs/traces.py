@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.contract import Format, Head
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.document_rows import split_rows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
@@ -26,7 +26,7 @@ from ragworth.formats.logs.paths import find, parse_paths
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades, without_blank
 from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
-from ragworth.formats.values import WrongLineError, as_text, objects
+from ragworth.formats.values import WrongLineError, as_dict, as_list, as_text, objects
 
 MODELS = ("LLM", "CHAT_MODEL", "GENERATION", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT")
 KINDS = {"RETRIEVER": "RETRIEVER", "RETRIEVAL": "RETRIEVER", "RERANKER": "RERANKER", **dict.fromkeys(MODELS, "LLM")}
@@ -49,13 +49,14 @@ class TraceSpec:
 
     Attributes
     ----------
-    signs: what a row has, as alternatives of names; ``a|b`` is either, ``-a`` must not be there, ``a.*`` is a pattern.
+    signs: what a row has, as alternatives of names; ``a|b`` is either, ``!a`` must not be there, ``a.*`` is a pattern.
     rows: where a document has its rows, if it isn't one itself.
     inside: where a span has those inside it. They are of its trace, and it is their parent if they don't name another.
     documents: passages of retrievers and re-rankers.
     shown: passages in the outermost step, which count if no step of the trace is a retriever.
     spans: the outermost spans of a row.
     grades: names and values of the grades in a span.
+    ids: whether a span must have an id, and one of its trace. Otherwise each row may be a trace of its own.
     whole: whether a row is a whole trace. A trace that occurs again is then one of its own, as in several evaluations.
     unread: where something is that is left out, and the note about it if there is no accepted answer.
     """
@@ -79,6 +80,7 @@ class TraceSpec:
     failed: str = ""
     spans: Callable[[Span], Iterable[Span]] = lambda row: [row]
     grades: Callable[[Span], Iterable[tuple[Any, Any]]] = lambda span: ()
+    ids: bool = True
     whole: bool = False
     unread: tuple[str, str] = ("", "")
 
@@ -98,10 +100,10 @@ class TraceSpec:
         rows = find(document, self.rows)
         return rows if isinstance(rows, list) else None
 
-    def _recognise(self, sample: FileSample) -> bool:
-        document = sample.document if isinstance(sample.document, Mapping) else {}
-        rows = objects(self._unpack(document) or split_rows(document)) or sample.rows
-        keys = {str(key) for row in rows for key in row} or set(sample.columns)
+    def _recognise(self, head: Head) -> bool:
+        document = head.document if isinstance(head.document, Mapping) else {}
+        rows = objects(self._unpack(document) or split_rows(document)) or head.rows
+        keys = {str(key) for row in rows for key in row} or set(head.columns)
         inner = {f"{key}.{each}" for row in rows for key, value in row.items() for each in as_row(value) or ()}
         return any(_has_signs(signs, keys, keys | inner) for signs in self.signs)
 
@@ -115,7 +117,7 @@ def _has_signs(signs: str, columns: set[str], keys: set[str]) -> bool:
             return any(column.startswith(start) and column.endswith(end) for column in columns)
         return sign in keys
 
-    return all(any(map(there, sign.split("|"))) if sign[0] != "-" else not there(sign[1:]) for sign in signs.split())
+    return all(any(map(there, sign.split("|"))) if sign[0] != "!" else not there(sign[1:]) for sign in signs.split())
 
 
 class TraceStep(NamedTuple):
@@ -193,15 +195,11 @@ def _read_span(
         value = get(paths)
         return default if value is None else str(value)
 
-    if not (outer or spec.whole) and (get(spec.trace) is None) != (get(spec.id) is None):
+    if spec.ids and not outer and None in (get(spec.trace), get(spec.id)):
         raise WrongLineError("a span has no trace id or no span id")
     trace = outer.trace if outer else name(spec.trace, f"row {place}")
     kind = next((KINDS[word] for each in _values(span, spec.kind) if (word := str(each).upper()) in KINDS), "")
-    if kind in SEARCHES:
-        lists = (each for each in _values(span, spec.documents) if isinstance(each, list))
-        documents = next(lists, [] if kind == "RETRIEVER" else None)
-    else:
-        documents = get(spec.shown)
+    documents = _find_documents(span, spec.documents, kind) if kind in SEARCHES else get(spec.shown)
     grades: dict[str, list[Any]] = {}
     for grade, value in spec.grades(span):
         grades.setdefault(str(grade), []).append(as_grade(value, str(grade)))
@@ -223,7 +221,7 @@ def _read_span(
     if not step.accepted and get(where) is not None and note not in finder.notes:
         finder.notes.append(note)
     yield step
-    for index, each in enumerate(objects(get(spec.inside))):
+    for index, each in enumerate(list_objects(get(spec.inside), spec.inside)):
         yield from _read_span(spec, each, place, finder, step, index)
 
 
@@ -233,19 +231,32 @@ def _values(span: Span, paths: str) -> Iterator[Any]:
     return (value for value in values if is_given(value) and value not in ("", [], {}))
 
 
+def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects in a list, which may be JSON. A list of ids has none."""
+    items = as_list(parse_if_json(value or []), name)
+    return [] if all(isinstance(each, str) for each in items) else [as_dict(each, f"one of {name}") for each in items]
+
+
+def _find_documents(span: Span, paths: str, kind: str) -> list[Any] | None:
+    """The passages that a search returned. None if a re-ranker doesn't say it."""
+    values = list(_values(span, paths))
+    lists = [each for each in values if isinstance(each, list)]
+    if values and not lists:
+        raise WrongLineError(f"a {kind.lower()} returned {quote_short(values[-1], 40)}, not a list of passages")
+    return lists[0] if lists else [] if kind == "RETRIEVER" else None
+
+
 def _read_trace(steps: list[TraceStep], finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
     roots = [step for step in steps if step.parent is None or step.parent not in by_id]
-    inside = [step for step in steps if step.parent in {root.id for root in roots}]
-    outer = [*roots, *(inside if len(inside) == 1 else [])]
     searches = _outermost([step for step in steps if step.kind in SEARCHES], by_id)
     models = [step for step in steps if step.kind == "LLM"]
-    question = next((text for step in [*outer, *searches, *models] if (text := _find_question(step.input))), None)
+    question = next((text for step in [*roots, *searches, *models] if (text := _find_question(step.input))), None)
     if question is None:
         name, count = quote_short(steps[0].trace, 24), format_count(len(steps), "step")
         raise WrongLineError(f"the trace {name} ({count}) has no question: no step has an input")
     failed = any(step.failed for step in roots)
-    answers = (find_answer(step.output) for step in [*outer, *reversed(models)] if step not in searches and not failed)
+    answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in searches and not failed)
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
