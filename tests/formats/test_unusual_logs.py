@@ -128,14 +128,23 @@ def test_cut_passages_that_begin_alike_are_no_references(save: Save) -> None:
     assert relevance is not None and set(relevance.frame["passage"]).isdisjoint("ab")
 
 
-def test_runs_inside_a_run_of_langsmith(save: Save) -> None:
+@pytest.mark.parametrize("name", ["documents", "output"])
+def test_runs_inside_a_run_of_langsmith(name: str, save: Save) -> None:
+    """LangChain's retrievers return ``documents``; what a traced function returns is its ``output``."""
     found = {"page_content": "Ann built it.", "metadata": {}}
-    retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {"documents": [found]}}
+    retriever = {"run_type": "retriever", "inputs": {"query": "mill"}, "outputs": {name: [found]}}
     chain = {"id": "c", "run_type": "chain", "inputs": {}, "outputs": {}, "child_runs": [retriever]}
     run = {"id": "t", "run_type": "chain", "inputs": {"question": "Who?"}, "outputs": {"answer": "Ann"}}
     log = load(save("runs.jsonl", as_lines({**run, "child_runs": [chain]})))
     assert log.collection.passages["text"].to_list() == ["Ann built it."]
     assert log.answers is not None and log.answers.frame["text"].to_list() == ["Ann"]
+
+
+def test_a_retriever_that_returned_no_list_is_an_error(save: Save) -> None:
+    search = {"id": "o", "type": "RETRIEVER", "input": "mill", "output": {"text": "Ann built it."}}
+    trace = {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
+    with pytest.raises(FormatError, match="the retriever 'o' returned .*, not a list of passages"):
+        load(save("traces.jsonl", as_lines(trace)))
 
 
 def test_a_category_of_langfuse_is_its_word(save: Save) -> None:

@@ -26,6 +26,13 @@ def find_documents(value: Any) -> list[Any] | None:
     return passages if isinstance(passages, list) else None
 
 
+def find_only_text(value: Any) -> str | None:
+    """Return the only text among the arguments of a function."""
+    arguments = value.values() if isinstance(value, Mapping) else ()
+    texts = [each for each in arguments if isinstance(each, str) and each.strip()]
+    return texts[0] if len(texts) == 1 else None
+
+
 CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "user": find_question,
     "assistant": find_answer,
@@ -33,6 +40,7 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "documents": find_documents,
     "passages": lambda value: find_field(value, "passages"),
     "accepted": lambda value: find_field(value, "accepted"),
+    "only_text": find_only_text,
     "json": parse_if_json,
     "from_one": lambda value: max(int(value) - 1, 0) if isinstance(value, int) else value,
     "bars": lambda value: value.split("|") if isinstance(value, str) else value,

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ragworth.formats.grades import direction_of_name
-from ragworth.formats.logs.fields import plain_name
-from ragworth.formats.logs.messages import REFERENCE_KEYS, parse_if_json
+from ragworth.formats.logs.fields import FIELDS, plain_name
+from ragworth.formats.logs.messages import parse_if_json
 from ragworth.formats.logs.paths import find
 from ragworth.formats.logs.traces import Span, TraceSpec, list_objects
 from ragworth.formats.logs.values import as_row
@@ -236,7 +236,7 @@ def read_assessments(row: Span) -> NamedGrades:
     """Read columns of metrics, and feedback. People's is apart from judges'; what was replaced isn't valid."""
     columns = {match[1]: value for name, value in row.items() if (match := METRIC.fullmatch(name)) and value != ""}
     for name, value in columns.items():
-        expectation = name.startswith("expected_") or plain_name(name) in REFERENCE_KEYS
+        expectation = name.startswith("expected_") or plain_name(name) in FIELDS["accepted"]
         if not expectation and not isinstance(value, Mapping | list):
             yield name, value
     for each in list_objects(row.get("assessments"), "assessments"):
@@ -268,7 +268,7 @@ MLFLOW = TraceSpec(
     id="span_id | context.span_id",
     parent="parent_span_id | parent_id",
     kind="attributes.mlflow.spanType",
-    input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs",
+    input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs | inputs@only_text",
     output="outputs | predictions | response | spans.0.attributes.mlflow.spanOutputs | attributes.mlflow.spanOutputs",
     documents="attributes.mlflow.spanOutputs@documents | attributes.mlflow.spanOutputs",
     shown="@passages | outputs@documents | response@documents",
@@ -276,10 +276,6 @@ MLFLOW = TraceSpec(
     accepted="expectations.expected_response | expectations@accepted | targets | @accepted",
     failed="state | status",
     grades=read_assessments,
-    unread=(
-        "expectations.expected_facts",
-        "expected facts are not read as accepted answers, because an answer needs all of them",
-    ),
 )
 
 

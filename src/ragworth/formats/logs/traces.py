@@ -58,7 +58,6 @@ class TraceSpec:
     grades: names and values of the grades in a span.
     ids: whether a span must have an id, and one of its trace. Otherwise each row may be a trace of its own.
     whole: whether a row is a whole trace. A trace that occurs again is then one of its own, as in several evaluations.
-    unread: where something is that is left out, and the note about it if there is no accepted answer.
     """
 
     name: str
@@ -82,7 +81,6 @@ class TraceSpec:
     grades: Callable[[Span], Iterable[tuple[Any, Any]]] = lambda span: ()
     ids: bool = True
     whole: bool = False
-    unread: tuple[str, str] = ("", "")
 
     def format(self) -> Format:
         """The format as the registry has it."""
@@ -121,20 +119,32 @@ def _has_signs(signs: str, columns: set[str], keys: set[str]) -> bool:
 
 
 class TraceStep(NamedTuple):
-    """A span as the engine needs it. If the outermost one ``failed``, there is no answer, and nothing to grade."""
+    """A span, and where it is in its trace. The first one of a row has the grades that the user ``mapped``."""
 
     place: int
     trace: str
     id: str
     parent: str | None
     kind: str
-    input: Any
-    output: Any
-    documents: Any
-    system: str | None
-    grades: dict[str, Any]
-    accepted: list[str]
-    failed: bool
+    span: Span
+    mapped: Mapping[str, Any] = {}
+
+
+def values_at(span: Span, paths: str) -> Iterator[Any]:
+    """The values at the paths that say something."""
+    values = (parse_if_json(path.get(span)) for path in parse_paths(paths)) if paths else ()
+    return (value for value in values if is_given(value) and value not in ("", [], {}))
+
+
+def value_at(span: Span, paths: str) -> Any:
+    """The first of these, or None."""
+    return next(values_at(span, paths), None)
+
+
+def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects in a list, which may be JSON. A list of ids has none."""
+    items = as_list(parse_if_json(value or []), name)
+    return [] if all(isinstance(each, str) for each in items) else [as_dict(each, f"one of {name}") for each in items]
 
 
 def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
@@ -145,24 +155,30 @@ def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) 
     traces: dict[str, list[TraceStep]] = {}
     for step in _read_rows(spec, rows, finder, reject):
         traces.setdefault(step.trace, []).append(step)
-    if traces and all(step.documents is None for steps in traces.values() for step in steps):
-        finder.notes.append(NO_SEARCH)
-    several = len({step.system for steps in traces.values() for step in steps if step.system}) > 1
+    systems = {name: _find_system(spec, steps) for name, steps in traces.items()}
+    several = len(set(systems.values()) - {None}) > 1
     asked: Counter[tuple[str | None, str]] = Counter()
+    shown = not traces
     for steps in traces.values():
         try:
-            record = _read_trace(steps, finder)
+            record = _read_trace(spec, steps, finder)
         except WrongLineError as error:
             reject(steps[0].place, str(error))
             continue
-        record = replace(record, system=record.system if several else None)
+        record = replace(record, system=systems[steps[0].trace] if several else None)
         key = record.system, record.question or ""
         yield replace(record, repeat=asked[key])
         asked[key] += 1
+        shown |= record.passages is not None
+    finder.notes += [] if shown else [NO_SEARCH]
+
+
+def _find_system(spec: TraceSpec, steps: list[TraceStep]) -> str | None:
+    return next((str(system) for step in steps if (system := value_at(step.span, spec.system))), None)
 
 
 def _read_rows(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[TraceStep]:
-    """Read the steps of all rows. Grades that the user maps are those of a row's first step."""
+    """Read the steps of all rows."""
     names: set[str] = set()
     for place, value in rows.values:
         try:
@@ -170,142 +186,109 @@ def _read_rows(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reje
             if row is None:
                 raise WrongLineError("not an object")
             cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
-            steps = [step for span in spec.spans(cells) for step in _read_span(spec, span, place, finder)]
+            steps = [step for span in spec.spans(cells) for step in _read_span(spec, span, place)]
             mapped = mapped_grades(cells, finder)
         except WrongLineError as error:
             reject(place, str(error))
             continue
-        if steps and mapped:
-            own = {name: grade for name, grade in steps[0].grades.items() if name not in finder.grades.values()}
-            steps[0] = steps[0]._replace(grades={**own, **mapped})
-        again = spec.whole and steps and steps[0].trace in names
+        again = spec.whole and any(step.trace in names for step in steps)
         names |= {step.trace for step in steps}
-        yield from (step._replace(trace=f"{step.trace}, row {place}") if again else step for step in steps)
+        for number, step in enumerate(steps):
+            trace = f"{step.trace}, row {place}" if again else step.trace
+            yield step._replace(trace=trace, mapped=mapped if number == 0 else {})
 
 
 def _read_span(
-    spec: TraceSpec, span: Span, place: int, finder: FieldFinder, outer: TraceStep | None = None, number: int = 0
+    spec: TraceSpec, span: Span, place: int, outer: TraceStep | None = None, number: int = 0
 ) -> Iterator[TraceStep]:
     """Read a span, and those inside it."""
-
-    def get(paths: str) -> Any:
-        return next(_values(span, paths), None)
-
-    def name(paths: str, default: str | None) -> str | None:
-        value = get(paths)
-        return default if value is None else str(value)
-
-    if spec.ids and not outer and None in (get(spec.trace), get(spec.id)):
+    trace, name, parent = (value_at(span, paths) for paths in (spec.trace, spec.id, spec.parent))
+    if outer is None and spec.ids and (trace is None or name is None):
         raise WrongLineError("a span has no trace id or no span id")
-    trace = outer.trace if outer else name(spec.trace, f"row {place}")
-    kind = next((KINDS[word] for each in _values(span, spec.kind) if (word := str(each).upper()) in KINDS), "")
-    documents = _find_documents(span, spec.documents, kind) if kind in SEARCHES else get(spec.shown)
-    grades: dict[str, list[Any]] = {}
-    for grade, value in spec.grades(span):
-        grades.setdefault(str(grade), []).append(as_grade(value, str(grade)))
-    step = TraceStep(
-        place=place,
-        trace=str(trace),
-        id=str(name(spec.id, f"{outer.id}/{number}" if outer else trace)),
-        parent=name(spec.parent, outer.id if outer else None),
-        kind=kind,
-        input=get(spec.input),
-        output=get(spec.output),
-        documents=documents,
-        system=name(spec.system, None),
-        grades=grades,
-        accepted=next((texts for each in _values(span, spec.accepted) if (texts := find_references(each))), []),
-        failed=str(get(spec.failed)) in FAILED,
-    )
-    where, note = spec.unread
-    if not step.accepted and get(where) is not None and note not in finder.notes:
-        finder.notes.append(note)
+    trace = outer.trace if outer else str(f"row {place}" if trace is None else trace)
+    name = (f"{outer.id}/{number}" if outer else trace) if name is None else str(name)
+    parent = (outer.id if outer else None) if parent is None else str(parent)
+    kind = next((KINDS[word] for each in values_at(span, spec.kind) if (word := str(each).upper()) in KINDS), "")
+    step = TraceStep(place, trace, name, parent, kind, span)
     yield step
-    for index, each in enumerate(list_objects(get(spec.inside), spec.inside)):
-        yield from _read_span(spec, each, place, finder, step, index)
+    for index, each in enumerate(list_objects(value_at(span, spec.inside), spec.inside)):
+        yield from _read_span(spec, each, place, step, index)
 
 
-def _values(span: Span, paths: str) -> Iterator[Any]:
-    """The values at the paths that say something."""
-    values = (parse_if_json(path.get(span)) for path in parse_paths(paths)) if paths else ()
-    return (value for value in values if is_given(value) and value not in ("", [], {}))
-
-
-def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
-    """Return the objects in a list, which may be JSON. A list of ids has none."""
-    items = as_list(parse_if_json(value or []), name)
-    return [] if all(isinstance(each, str) for each in items) else [as_dict(each, f"one of {name}") for each in items]
-
-
-def _find_documents(span: Span, paths: str, kind: str) -> list[Any] | None:
-    """The passages that a search returned. None if a re-ranker doesn't say it."""
-    values = list(_values(span, paths))
-    lists = [each for each in values if isinstance(each, list)]
-    if values and not lists:
-        raise WrongLineError(f"a {kind.lower()} returned {quote_short(values[-1], 40)}, not a list of passages")
-    return lists[0] if lists else [] if kind == "RETRIEVER" else None
-
-
-def _read_trace(steps: list[TraceStep], finder: FieldFinder) -> LogRecord:
+def _read_trace(spec: TraceSpec, steps: list[TraceStep], finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
-    roots = [step for step in steps if step.parent is None or step.parent not in by_id]
-    searches = _outermost([step for step in steps if step.kind in SEARCHES], by_id)
+    roots = [step for step in steps if step.parent not in by_id]
+    searches = [step for step in steps if step.kind in SEARCHES]
+    searches = [step for step in searches if not {each.id for each in searches} & {*_ancestors(step, by_id)}]
     models = [step for step in steps if step.kind == "LLM"]
-    question = next((text for step in [*roots, *searches, *models] if (text := _find_question(step.input))), None)
+    question = next((text for step in [*roots, *searches, *models] if (text := _find_question(spec, step))), None)
     if question is None:
         name, count = quote_short(steps[0].trace, 24), format_count(len(steps), "step")
         raise WrongLineError(f"the trace {name} ({count}) has no question: no step has an input")
-    failed = any(step.failed for step in roots)
-    answers = (find_answer(step.output) for step in [*roots, *reversed(models)] if step not in searches and not failed)
+    failed = any(str(value_at(step.span, spec.failed)) in FAILED for step in roots)
+    answering = [step for step in [*roots, *reversed(models)] if step not in searches and not failed]
+    answers = (find_answer(value) for step in answering for value in values_at(step.span, spec.output))
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
-        system=next((step.system for step in steps if step.system), None),
-        passages=without_blank(_find_passages(steps, searches or roots), finder),
+        passages=without_blank(_find_passages(spec, steps, searches or roots), finder),
         answer=next((answer for answer in answers if answer is not None), None),
         status=ERROR if failed else "",
-        accepted=[text for step in roots for text in step.accepted],
-        outcomes={name: grade for step in steps for name, grade in step.grades.items() if not failed},
+        accepted=[text for step in roots for text in _find_references(spec, step)],
+        outcomes={} if failed else _find_grades(spec, steps),
         trace=steps[0].trace,
     )
 
 
-def _find_passages(steps: list[TraceStep], searches: list[TraceStep]) -> list[LoggedPassage] | None:
+def _ancestors(step: TraceStep, by_id: Mapping[str, TraceStep]) -> Iterator[str]:
+    seen = {step.id}
+    while step.parent is not None and step.parent in by_id and step.parent not in seen:
+        seen.add(step.parent)
+        yield step.parent
+        step = by_id[step.parent]
+
+
+def _find_question(spec: TraceSpec, step: TraceStep) -> str | None:
+    return next((text for each in values_at(step.span, spec.input) if (text := find_question(each))), None)
+
+
+def _find_references(spec: TraceSpec, step: TraceStep) -> list[str]:
+    return next((texts for each in values_at(step.span, spec.accepted) if (texts := find_references(each))), [])
+
+
+def _find_grades(spec: TraceSpec, steps: list[TraceStep]) -> dict[str, Any]:
+    """Grades by name, those that the user maps under the user's name."""
+    grades: dict[str, Any] = {}
+    for step in steps:
+        own: dict[str, list[Any]] = {}
+        for name, value in spec.grades(step.span):
+            own.setdefault(str(name), []).append(as_grade(value, str(name)))
+        grades |= own | dict(step.mapped)
+    return grades
+
+
+def _find_passages(spec: TraceSpec, steps: list[TraceStep], searches: list[TraceStep]) -> list[LoggedPassage] | None:
     """The passages of the re-rankers, or of all searches; None if no step has any."""
-    sources = [step for step in steps if step.kind == "RERANKER" and step.documents is not None]
-    hopping = False
-    if not sources:
-        sources = [step for step in searches if step.documents is not None]
-        hopping = len({text.strip() for step in sources if (text := find_question(step.input))}) > 1
+    reranked = [step for step in steps if step.kind == "RERANKER" and _find_documents(spec, step) is not None]
+    sources = [(step, each) for step in reranked or searches if (each := _find_documents(spec, step)) is not None]
+    asked = [_find_question(spec, step) for step, _ in sources]
+    hopping = not reranked and len({text.strip() for text in asked if text}) > 1
     passages: list[LoggedPassage] = []
-    for hop, step in enumerate(sources, 1):
-        own = as_passages(step.documents) or []
+    for hop, (search, (_, documents)) in enumerate(zip(asked, sources, strict=True), 1):
+        own = as_passages(documents) or []
         if hopping:
-            search = find_question(step.input)
             own = [each._replace(hop=hop, search=search) for each in own or [LoggedPassage(None)]]
         passages += own
     return passages if sources else None
 
 
-def _find_question(value: Any) -> str | None:
-    """The question in an input: what is found in it, or the only text among the arguments of a function."""
-    arguments = value.values() if isinstance(value, Mapping) else ()
-    texts = [each for each in arguments if isinstance(each, str) and each.strip()]
-    return find_question(value) or (texts[0] if len(texts) == 1 else None)
-
-
-def _outermost(steps: list[TraceStep], by_id: Mapping[str, TraceStep]) -> list[TraceStep]:
-    """Steps that are not part of another of these."""
-    ids = {step.id for step in steps}
-
-    def is_inside(step: TraceStep) -> bool:
-        seen = {step.id}
-        parent = step.parent
-        while parent is not None and parent in by_id and parent not in seen:
-            if parent in ids:
-                return True
-            seen.add(parent)
-            parent = by_id[parent].parent
-        return False
-
-    return [step for step in steps if not is_inside(step)]
+def _find_documents(spec: TraceSpec, step: TraceStep) -> Any:
+    """The passages that a search returned, or that the outermost step shows; None if the step doesn't say it."""
+    if step.kind not in SEARCHES:
+        return value_at(step.span, spec.shown)
+    values = list(values_at(step.span, spec.documents))
+    lists = [each for each in values if isinstance(each, list)]
+    if values and not lists:
+        what = f"the {step.kind.lower()} {quote_short(step.id, 24)} returned {quote_short(values[-1], 40)}"
+        raise WrongLineError(f"{what}, not a list of passages")
+    return lists[0] if lists else [] if step.kind == "RETRIEVER" else None
