@@ -143,7 +143,7 @@ def test_runs_inside_a_run_of_langsmith(name: str, save: Save) -> None:
 def test_a_retriever_that_returned_no_list_is_an_error(save: Save) -> None:
     search = {"id": "o", "type": "RETRIEVER", "input": "mill", "output": {"text": "Ann built it."}}
     trace = {"id": "t", "input": "Who?", "output": "Ann", "observations": [search]}
-    with pytest.raises(FormatError, match="the retriever 'o' returned .*, not a list of passages"):
+    with pytest.raises(FormatError, match=r"the retriever 'o' returned .*, not a list of passages"):
         load(save("traces.jsonl", as_lines(trace)))
 
 
