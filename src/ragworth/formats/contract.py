@@ -86,6 +86,8 @@ class Format:
     endings: file extensions, before ``.gz`` or ``.zst``; not needed with ``name:path``.
     recognise: whether a file is of this format, from its beginning.
     load_rows: make tables of rows that are in memory already.
+    general: how general the signs are by which it recognises files: 0 for the formats of tools, 1 for our own, 2 for
+        logs with usual names. A more general format counts only where no other knows a file.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Format:
     write_ratings: Callable[..., None] | None = None
     recognise: Callable[[Head], bool] | None = None
     load_rows: Callable[..., LoadedCollection] | None = None
+    general: int = 0
 
     def can(self, what: str) -> bool:
         """Whether the format has a function of this name."""

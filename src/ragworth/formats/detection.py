@@ -1,90 +1,258 @@
-"""Find out the format of a file from its beginning, and advise how to read one that no format knows."""
+"""Tell the format of a file, and what is in it, from its head; and advise how to read one that no format knows.
+
+Formats of tools have signs of their own. Those of ours (`general` 1) and logs with usual names (`general` 2) only count
+where no less general format knows the file, so the order in the catalogue means nothing.
+"""
 
 from __future__ import annotations
 
 import json
-import os
+import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
 
-from ragworth.core.errors import FormatError, Hint, format_names
+import polars as pl
+
+from ragworth.core.errors import FormatError, Hint, format_list, format_names
+from ragworth.data import Judgments
+from ragworth.data.coercion import ID_ALIASES
+from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.catalog import FORMATS
-from ragworth.formats.contract import FileSample, Format, Head
-from ragworth.formats.files import PathOrStr
-from ragworth.formats.heads import read_head
+from ragworth.formats.columns import NUMBER, is_row
+from ragworth.formats.contract import Format, Head
+from ragworth.formats.files import PathOrStr, split_lines
+from ragworth.formats.heads import read_head, suffix_of
 from ragworth.formats.log import NAMES
 from ragworth.formats.logs.document_rows import find_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder, plain_name, quote_argument
 from ragworth.formats.values import read_values
 
+TextKind = Literal["queries", "passages", "answers", "subquestions"]
+Kind = Literal[
+    TextKind, "run", "log", "references", "qrels", "ratings", "judgments", "collection", "written", "outcomes"
+]
 
-def detect(path: PathOrStr) -> Format:
-    """Return the format of a file. An unknown one is an error that says how to map its columns."""
-    if os.path.isdir(path):  # noqa: PTH112 (pathlib's raises on an invalid name)
-        return FORMATS.get("beir")
-    sample, found = inspect_file(path)
-    if found is None:
-        raise unknown_error(sample)
-    return found
+MIN_MATCHING_SHARE = 0.8
+"""Share of the first lines that must have the form of a TREC file; what is wrong with the others is for its reader."""
+
+NAMED_KINDS: dict[Kind, str] = {
+    "ratings": r"ratings?|sub-?_?topics?|diversity|intents?",
+    "answers": r"answers?|gold|accepted|references?",
+    "qrels": r"q?rels?|relevan[a-z]*|judg[a-z]*|labels?|gold",
+    "queries": r"quer(?:y|ies)|questions?|topics?",
+    "passages": r"collection|corpus|passages?|doc(?:ument)?s?|chunks?|paragraphs?|articles?",
+}
+"""Words in the name of a file that say what it has, where its rows may be of two kinds."""
+PAIR_WORDS = r"(?:answer|judg|relevan)[a-z]*|q?rels?|gold|accepted|ids?|pairs?|triples?"
+"""Words in the names of files that have neither texts of queries nor of passages."""
 
 
-class InspectedFile(NamedTuple):
-    """The beginning of a file, and its format; None if no format knows it."""
+class Detected(NamedTuple):
+    """The head of a file, with the rows inside a JSON object, and the file's format; None if no format knows it."""
 
-    sample: FileSample
+    head: Head
     format: Format | None
 
 
-def inspect_file(path: PathOrStr, columns: Mapping[str, str] | None = None) -> InspectedFile:
-    """Sample a file and recognise its format. If it is one JSON object, its rows may be inside.
+class Contents(NamedTuple):
+    """What a file of ours has, the format to read it in, and what is doubtful about it."""
 
-    ``columns`` are the user's names of fields.
+    kind: Kind
+    format: str
+    doubt: str = ""
+
+
+def detect(path: PathOrStr) -> Format:
+    """Return the format of a file. An unknown one is an error that says how to map its columns."""
+    if Path(path).is_dir():
+        return FORMATS.get("beir")
+    head, found = examine(read_head(path))
+    if found is None:
+        raise unknown_error(head)
+    return found
+
+
+def examine(head: Head, columns: Mapping[str, str] | None = None) -> Detected:
+    """Find the format of a file. If it is one JSON object, its rows may be inside.
+
+    ``columns`` are the user's names of fields. Two formats that know a file are an error.
     """
-    sample = read_head(path)
-    found = recognise(sample)
-    if sample.kind != "json" or not isinstance(sample.document, dict):
-        return InspectedFile(sample, found)
-    if found is not None and not any(isinstance(value, dict | list) for value in _questions(sample.document)):
-        return InspectedFile(sample, found)
-    alone = sample.rows == (sample.document,)
-    inner = find_rows(sample.document, known=found is not None, columns=columns) if alone else None
+    found = recognise(head)
+    document = head.document
+    if head.kind != "json" or not isinstance(document, dict) or head.rows != (document,):
+        return Detected(head, found)
+    questions = [value for name, value in document.items() if plain_name(name) in FIELDS["question"]]
+    if found is not None and not any(isinstance(value, dict | list) for value in questions):
+        return Detected(head, found)
+    inner = find_rows(document, known=found is not None, columns=columns)
     if inner is None:
-        return InspectedFile(sample, found)
-    sample = Head(str(path), "json", document=inner.rows).of_rows(inner.rows)
-    return InspectedFile(sample, recognise(sample))
+        return Detected(head, found)
+    head = replace(head, document=inner.rows).of_rows(inner.rows)
+    return Detected(head, recognise(head))
 
 
-def _questions(document: Mapping[str, Any]) -> list[Any]:
-    """The fields of a document that may be its question."""
-    return [value for name, value in document.items() if plain_name(name) in FIELDS["question"]]
+def recognise(head: Head) -> Format | None:
+    """Return the format that knows a file by its head; None if there is none."""
+    known = [each for each in FORMATS if each.recognise is not None and each.recognise(head)]
+    least = min((each.general for each in known), default=0)
+    names = sorted(each.name for each in known if each.general == least)
+    if len(names) > 1:
+        prefixed = [f"{name}:{head.path or 'FILE'}" for name in names]
+        raise FormatError(
+            f"it may be of the format {' or '.join(names)}",
+            file=head.path,
+            remedy=f"name the format before the path: {' or '.join(prefixed)}",
+        )
+    return FORMATS.get(names[0]) if names else None
 
 
-def recognise(sample: FileSample) -> Format | None:
-    """Return the first format that knows a file by its beginning."""
-    return next((each for each in FORMATS if each.recognise is not None and each.recognise(sample)), None)
+def contents_of(head: Head, found: Format | None) -> list[Contents]:
+    """What is in a file that is no log of a tool, mostly one thing; nothing if it has nothing known."""
+    if found is not None and found.name == "exam":
+        return [Contents("collection", found.name)]
+    if found is not None and found.name in texts.CONVERSATION_FORMATS:
+        return [Contents("queries", found.name)]
+    if found is not None and found is nested_scores.FORMAT:
+        return _nested_contents(head)
+    if pairs := _pair_contents(head):
+        return pairs
+    if head.kind == "text":
+        return _trec_contents(head)
+    return [] if head.kind == "json" else _row_contents(head)
 
 
-def unknown_error(sample: FileSample) -> FormatError:
+def _says(head: Head, kind: Kind) -> bool:
+    """Whether the name of a file says that it has this."""
+    return re.search(rf"(?<![a-z])(?:{NAMED_KINDS[kind]})(?![a-z])", Path(head.path).name.lower()) is not None
+
+
+def _nested_contents(head: Head) -> list[Contents]:
+    """A run or labels in one JSON document."""
+    if (rows := nested_scores.table_rows(head.document)) is not None:
+        return _row_contents(head.of_rows(rows))
+    labels = nested_scores.label_values(head.document)
+    if _says(head, "qrels"):
+        return [Contents("qrels", "pytrec_eval")]
+    values = format_list([f"{value:g}" for value in labels])
+    doubt = f"its only numbers are {values}; taken as relevance labels" if labels else ""
+    return [Contents("qrels" if labels else "run", "pytrec_eval", doubt)]
+
+
+def _pair_contents(head: Head) -> list[Contents]:
+    """Texts of queries or passages, by the name of a file with an id and a text on each line and no header."""
+    name = Path(head.path).name.lower()
+    kinds: list[Kind] = [kind for kind in ("queries", "passages") if _says(head, kind)]
+    others = re.search(rf"(?<![a-z])(?:{PAIR_WORDS})(?![a-z])", name)
+    if suffix_of(name) != ".tsv" or len(kinds) != 1 or others or not texts.lacks_header(head):
+        return []
+    return [Contents(kinds[0], "table", f"it has no header; taken as ids and texts of {kinds[0]}, because of its name")]
+
+
+def _trec_contents(head: Head) -> list[Contents]:
+    """A run, qrels or ratings, if the first lines look like nothing else."""
+    rows = [line.split() for line in split_lines(head.data) if is_row(line)]
+    first = [row for row in rows[:20] if row[0][:1] not in b'{["']
+    six = [row for row in first if len(row) == 6 and NUMBER.fullmatch(row[3]) and NUMBER.fullmatch(row[4])]
+    if six and len(six) >= MIN_MATCHING_SHARE * len(first):
+        return [Contents("run", "trec")]
+    four = [row for row in first if len(row) == 4 and NUMBER.fullmatch(row[3])]
+    if not four or len(four) < MIN_MATCHING_SHARE * len(first):
+        return []
+    seconds: dict[tuple[bytes, bytes], set[bytes]] = {}
+    for row in rows:
+        if len(row) == 4:
+            seconds.setdefault((row[0], row[2]), set()).add(row[1])
+    different = set[bytes]().union(*seconds.values())
+    if any(len(each) > 1 for each in seconds.values()):
+        return [Contents("ratings", "trec")]
+    if different <= {b"0", b"Q0"}:
+        return [Contents("qrels", "trec")]
+    if _says(head, "ratings"):
+        return [Contents("ratings", "trec")]
+    doubt = "its second column may number sub-questions; taken as relevance labels" if len(different) > 1 else ""
+    return [Contents("qrels", "trec", doubt)]
+
+
+def _row_contents(head: Head) -> list[Contents]:
+    """What rows have, by the names of their columns."""
+    form, lines = ("table", False) if head.kind == "table" else ("jsonl", True)
+    if head.kind == "json":
+        form = "pytrec_eval"
+    system, query, passage, part = (
+        head.has_any(*ID_ALIASES[name]) for name in ("system", "query", "passage", "subquestion")
+    )
+    lists = {kind: lines and head.has_any(*names) and not passage for kind, names in texts.LIST_KEYS.items()}
+    text = head.has("text") or (lines and head.has("contents"))
+    identified = query or (lines and head.has_any("_id", "id"))
+    wide = {aspect for aspect, names in Judgments.wide.items() if head.has_any(*names)}
+    if lines and head.has("retrieved_context"):
+        return [Contents("log", form)]
+    if lists["subquestions"]:
+        return [Contents("subquestions", form)]
+    if lists["answers"] and not system and identified and not text:
+        return [Contents("answers", form)]
+    if query and passage and part and head.has_any("value", "rating"):
+        return [Contents("ratings", form)]
+    if query and passage and head.has("aspect", "value"):
+        return [Contents("judgments", form)]
+    if query and passage and (head.has_any("corpus-id", "value") or wide):
+        labels = head.has_any("corpus-id", "value") or wide == {"relevance"}
+        return [Contents("qrels" if labels else "judgments", form)]
+    if query and passage and head.has_any("score", "rank"):
+        return [Contents("run", form)]
+    if system and query and text:
+        return [Contents("written", form)]
+    if system and (query or head.has_any(*outcomes.QUESTION_COLUMNS)) and not lines and _has_grades(head):
+        return [Contents("outcomes", form)]
+    if query and part and text:
+        return [Contents("subquestions", form)]
+    if text and (passage or identified) and not head.has_any("aspect", "value"):
+        found = _text_contents(head, form, passage or head.has_any("title", "contents"), query or lists["answers"])
+        return [*found, Contents("answers", form)] if found and lists["answers"] else found
+    return []
+
+
+def _has_grades(head: Head) -> bool:
+    return outcomes.is_outcome_table(pl.DataFrame(list(head.rows), infer_schema_length=None))
+
+
+def _text_contents(head: Head, form: str, passage: bool, query: bool) -> list[Contents]:
+    """Texts by id: of passages, of queries or, in a table, of accepted answers, of which a query may have several."""
+    if passage or not (query or _says(head, "queries")):
+        return [Contents("passages", form)] if passage or _says(head, "passages") else []
+    if form == "table":
+        column = next(name for name in ID_ALIASES["query"] if name in head.columns)
+        ids = [row[column] for row in head.rows]
+        if len(set(ids)) < len(ids):
+            return [Contents("answers", form)]
+        if _says(head, "answers"):
+            doubt = "it has queries and texts; taken as accepted answers, because of its name"
+            return [Contents("answers", form, doubt)]
+    return [Contents("queries", form)]
+
+
+def unknown_error(head: Head) -> FormatError:
     """The error for a file that no format knows: its columns, the closest format, and the mapping to paste."""
-    if sample.kind == "lines":
+    if head.kind == "lines":
         try:
-            next(read_values(sample, [], skip=False, expected="a JSON object in each line"), None)
+            next(read_values(head, [], skip=False, expected="a JSON object in each line"), None)
         except FormatError as error:
             return error
-    if not sample.columns:
+    if not head.columns:
         return FormatError(
-            "no known format begins like this",
-            file=sample.path,
+            "it is empty" if head.content == b"" else "no known format begins like this",
+            file=head.path,
             expected="JSON, JSON lines, CSV, TSV or Parquet with named fields, or a TREC file",
             remedy="name the format before the path, such as trec:PATH",
         )
-    ambiguous = _ambiguous(sample)
-    if ambiguous is not None:
+    if (ambiguous := _ambiguous(head)) is not None:
         return ambiguous
     return FormatError(
-        f"no known format has these columns: {format_names(list(sample.columns), 16)}",
-        file=sample.path,
-        remedy=mapping_hint(_known_columns(sample)),
+        f"no known format has these columns: {format_names(list(head.columns), 16)}",
+        file=head.path,
+        remedy=mapping_hint(_known_columns(head)),
     )
 
 
@@ -101,17 +269,17 @@ def mapping_hint(mapping: dict[str, str]) -> Hint:
     )
 
 
-def _ambiguous(sample: FileSample) -> FormatError | None:
+def _ambiguous(head: Head) -> FormatError | None:
     """The error for a question with an ``answer`` that may be a system's or an accepted one."""
-    found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
+    found = FieldFinder(NAMES).keys(dict.fromkeys(head.columns))
     if not {"question", "answer"} <= set(found) or "accepted" in found:
         return None
     column = found["answer"]
     ours, theirs = mapping_hint({"answer": column}), mapping_hint({"accepted": column})
     return FormatError(
         f"{column!r} may be the answer of a system, or the accepted answer; the columns are "
-        f"{format_names(list(sample.columns), 16)}",
-        file=sample.path,
+        f"{format_names(list(head.columns), 16)}",
+        file=head.path,
         remedy=Hint(
             f"--map answer={column} if a system wrote it, --map accepted={column} if it is the accepted answer",
             f"write under [columns] answer = {json.dumps(column)} if a system wrote it, or accepted = "
@@ -122,10 +290,10 @@ def _ambiguous(sample: FileSample) -> FormatError | None:
     )
 
 
-def _known_columns(sample: FileSample) -> dict[str, str]:
+def _known_columns(head: Head) -> dict[str, str]:
     """A mapping to start from: columns of usual names, also inside objects, and gaps to fill in."""
     columns: dict[str, str] = {}
-    for row in sample.rows:
+    for row in head.rows:
         columns |= {name: name for name in row}
         inner = ((name, key) for name, value in row.items() if isinstance(value, dict) for key in value)
         columns |= {key: f"{name}.{key}" for name, key in inner if key not in row}

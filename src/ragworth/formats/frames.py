@@ -135,4 +135,5 @@ FORMAT = Format(
     write_judgments=write_table,
     write_ratings=write_table,
     recognise=_recognise,
+    general=1,
 )

@@ -18,6 +18,7 @@ from typing import Any
 from ragworth.core import parquet
 from ragworth.core.errors import FormatError, quote_short
 from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line, parse_json
+from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
 from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
@@ -50,7 +51,7 @@ def read_head(path: PathOrStr | Head) -> Head:
         return Head(name, "table").of_rows(frame.head(HEAD_ROWS).to_dicts(), frame.columns)
     start, whole = _read_start(path)
     content = start if whole else None
-    if suffix in TABLE_SUFFIXES:
+    if suffix in TABLE_SUFFIXES and not (suffix == ".tsv" and _begins_as_trec(start)):
         text_rows = read_text_csv(path, _first_records(start, whole, suffix, name))
         if not text_rows.frame.height and (error := encoding_error(path, text_rows.bad)) is not None:
             raise error
@@ -68,6 +69,13 @@ def read_head(path: PathOrStr | Head) -> Head:
     values = read_document(head)
     rows = values[0] if len(values) == 1 and isinstance(values[0], list) else values
     return replace(head, values=values, document=values[0] if values else None).of_rows(rows)
+
+
+def _begins_as_trec(data: bytes) -> bool:
+    """Whether a table begins with a line of TREC instead of a header, as the qrels.dev.tsv of MS MARCO."""
+    line = data.partition(b"\n")[0].rstrip(b"\r")
+    fields = line.split(b"\t") if b"\t" in line else line.split()
+    return len(fields) in (4, 6) and NUMBER.fullmatch(fields[3 if len(fields) == 4 else 4].strip()) is not None
 
 
 def _read_start(path: PathOrStr) -> tuple[bytes, bool]:

@@ -283,4 +283,5 @@ FORMAT = Format(
     load=load_any,
     write_contexts=write_contexts,
     recognise=_recognise,
+    general=1,
 )

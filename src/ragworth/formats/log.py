@@ -58,5 +58,6 @@ FORMAT = LogFormat(
     expected="a question in each record, and an answer or passages",
     names=FIELDS,
     recognise=_recognise,
+    general=2,
     parse=_parse,
 ).format()

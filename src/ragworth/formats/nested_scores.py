@@ -242,4 +242,5 @@ FORMAT = Format(
     contexts=read_contexts,
     judgments=read_judgments,
     recognise=_recognise,
+    general=1,
 )

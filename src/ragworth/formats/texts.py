@@ -29,7 +29,6 @@ from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.collection import Collection
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.detection import recognise
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines, skipped_note
 from ragworth.formats.frames import read_table
 from ragworth.formats.heads import read_head
@@ -78,8 +77,8 @@ def conversation_format(path: PathOrStr) -> Format | None:
     name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
     if not name.endswith((".json", ".jsonl", ".ndjson")) or not os.path.isfile(path):  # noqa: PTH113
         return None
-    found = recognise(read_head(path))
-    return found if found is not None and found.name in CONVERSATION_FORMATS else None
+    head = read_head(path)
+    return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.recognise or bool)(head)), None)
 
 
 def lacks_header(path: PathOrStr) -> bool:

@@ -376,4 +376,5 @@ FORMAT = Format(
     write_judgments=write_qrels,
     write_ratings=write_ratings,
     recognise=_recognise,
+    general=1,
 )

@@ -14,9 +14,10 @@ from ragworth.data import Judgments
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.columns import is_row
-from ragworth.formats.detection import inspect_file
+from ragworth.formats.detection import examine
 from ragworth.formats.files import split_lines
 from ragworth.formats.frames import read_table
+from ragworth.formats.heads import read_head
 from ragworth.workspace.file_heads import TABLE_SUFFIXES, FileHead
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]
@@ -129,7 +130,7 @@ def _guess_trec(head: FileHead, rows: list[list[bytes]]) -> Guess | None:
 
 def _guess_document(head: FileHead) -> Guess | None:
     """A run or labels in one JSON document; None for other documents."""
-    sample, form = inspect_file(head.file.path)
+    sample, form = examine(read_head(head.file.path))
     if form is not nested_scores.FORMAT:
         return None
     if nested_scores.table_rows(sample.document) is not None:

@@ -172,7 +172,7 @@ def _path_spec(head: FileHead, kind: FileKind, form: str) -> str:
         return unambiguous_path(name)
     what = {"run": "contexts", "log": "contexts", "exam": "load", "ratings": "ratings"}.get(kind, "judgments")
     try:
-        known = form != "exam" and formats.resolve(head.sample, what)[0].name == form
+        known = form != "exam" and formats.choose(head.sample, what).format.name == form
     except FormatError:
         known = False
     return unambiguous_path(name) if known else f"{form}:{name}"

@@ -13,11 +13,13 @@ from ragworth.data import Answers, Outcomes
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.detection import detect, inspect_file
-from ragworth.formats.heads import has_keys, suffix_of
+from ragworth.formats.detection import detect, examine
+from ragworth.formats.heads import has_keys, read_head, suffix_of
 from ragworth.formats.logs.fields import JOIN
 from ragworth.workspace.file_heads import JSON_SUFFIXES
 from ragworth.workspace.names import named_run
+
+DETECTABLE = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval")
 
 
 def find_log_format(path: str | Path) -> Format | None:
@@ -28,7 +30,7 @@ def find_log_format(path: str | Path) -> Format | None:
     prefix, colon, _ = str(path).partition(":")
     if colon and prefix in formats.FORMATS:
         form = formats.FORMATS.get(prefix)
-    elif suffix_of(path) not in formats.DETECTABLE or not Path(path).is_file():
+    elif suffix_of(path) not in DETECTABLE or not Path(path).is_file():
         return None
     else:
         form = detect(path)
@@ -60,9 +62,9 @@ def applicable_columns(path: str | Path, columns: Mapping[str, str]) -> Mapping[
     """The user's names of fields, if the file has any of these columns; a mapping may be for another file."""
     prefix, colon, rest = str(path).partition(":")
     file = Path(rest if colon and prefix in formats.FORMATS else path)
-    if not columns or suffix_of(file) not in formats.DETECTABLE or not file.is_file():
+    if not columns or suffix_of(file) not in DETECTABLE or not file.is_file():
         return {}
-    there = inspect_file(file, columns).sample.columns
+    there = examine(read_head(file), columns).head.columns
     names = [part for name in columns.values() for part in name.split(JOIN)]
     if any(name in there or name.partition(".")[0] in there for name in names):
         return columns

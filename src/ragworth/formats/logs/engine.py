@@ -136,6 +136,7 @@ class LogFormat:
     unpack: Callable[[Any], Iterable[Any] | None] = field(default=lambda value: None)
     parse: Parser = parse_rows
     is_document: Callable[[Any], bool] | None = None
+    general: int = 0
 
     def load(
         self,
@@ -240,4 +241,5 @@ class LogFormat:
             load=self.load,
             recognise=self.recognise,
             load_rows=self.load_rows,
+            general=self.general,
         )
