@@ -55,7 +55,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
     import polars as pl
 
     from ragworth.formats.files import read_chunks
-    from ragworth.formats.frames import read_parquet
+    from ragworth.formats.tables import read_parquet
 
     if suffixes.endswith(".parquet"):
         return read_parquet(path).to_dicts()

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from ragworth import Answers, Outcomes, score
 from ragworth.cli import main
-from ragworth.formats import answers as reading
 from ragworth.formats import read_contexts, read_judgments
+from ragworth.formats.tables import read_answer_table
 
 CONTEXTS = [
     {
@@ -185,7 +185,7 @@ def test_answers_read_back_from_every_format(folder: Path) -> None:
     for ending in ("parquet", "csv", "tsv", "jsonl"):
         answered("--without")
         ragworth("answer", "run.jsonl", "--without", "-M", "scripted:says.json", "-o", f"again.{ending}")
-        table, frame = reading.read(f"again.{ending}")
+        table, frame = read_answer_table(f"again.{ending}")
         assert table.frame.equals(Answers(made).frame)
         assert frame["shown"].to_list() == made["shown"].to_list()
 

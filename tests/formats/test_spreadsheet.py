@@ -14,7 +14,7 @@ from ragworth.cli.task_output import encode_rows
 from ragworth.core.errors import InputError
 from ragworth.data import Contexts
 from ragworth.formats import read_contexts, write
-from ragworth.formats.spreadsheet import SAFE_CSV_VARIABLE, escape_formulas, write_csv
+from ragworth.formats.csv import SAFE_CSV_VARIABLE, escape_formulas, write_csv
 from ragworth.report.render import render
 
 RISKY = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "＝1", "--5", "+1-1", "-1;2"]

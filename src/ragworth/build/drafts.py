@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import FormatError, TableError, quote_short
 from ragworth.formats.files import create_file
-from ragworth.formats.jsonl import read_objects
-from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
 
 KEPT = "kept"
 """The status of a draft that is part of the collection. Any other status is the reason why it isn't."""

@@ -115,7 +115,7 @@ def from_collection(collection: Collection, level: float = 1.0) -> QuestionSet:
 def read_question_set(paths: Iterable[str], *, level: float = 1.0) -> QuestionSet:
     """Read what was named: a built collection, a workspace, a BEIR folder, or files such as those of ragas."""
     from ragworth.formats import load
-    from ragworth.formats.jsonl import read_texts
+    from ragworth.formats.texts import read_texts
 
     named = list(paths)
     folder = Path(named[0])

@@ -161,7 +161,7 @@ def main(ctx: click.Context, safe_csv: bool, executor: str | None) -> None:
     carry its format in front (exam:FILE, beir:FOLDER, ir_datasets:ID) and a run its name (bm25=FILE).
     """
     if safe_csv:
-        from ragworth.formats.spreadsheet import SAFE_CSV_VARIABLE
+        from ragworth.formats.csv import SAFE_CSV_VARIABLE
 
         before = os.environ.get(SAFE_CSV_VARIABLE, "")
         os.environ[SAFE_CSV_VARIABLE] = "1"

@@ -114,7 +114,7 @@ def _pooled_contexts(found: Any, systems: tuple[str, ...], depth: int) -> Any:
 def _write(folder: Path, pool: Any, contexts: Any, given: Any, result: Any, level: float) -> None:
     from ragworth.build.pooling import estimate_relevant, merge_judgments
     from ragworth.data import Judgments
-    from ragworth.formats.spreadsheet import write_csv
+    from ragworth.formats.csv import write_csv
     from ragworth.report.render import render, save_bytes
 
     folder.mkdir(parents=True, exist_ok=True)

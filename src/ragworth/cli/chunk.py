@@ -143,8 +143,8 @@ def _existing_passages(output: str) -> Any:
     import polars as pl
 
     from ragworth.core.errors import FormatError
-    from ragworth.formats.frames import read_table
-    from ragworth.formats.jsonl import read_objects
+    from ragworth.formats.tables import read_table
+    from ragworth.formats.values import read_objects
 
     expected = "passages that this command wrote"
     if output.endswith(".jsonl"):

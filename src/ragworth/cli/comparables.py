@@ -50,7 +50,7 @@ def _read_table(path: str, skip_bad_lines: bool) -> Any | None:
     from ragworth.data import Scores
     from ragworth.data.coercion import find_id_column
     from ragworth.formats import outcomes
-    from ragworth.formats.frames import read_table
+    from ragworth.formats.tables import read_table
 
     if not path.removesuffix(".gz").removesuffix(".zst").lower().endswith(TABLE_ENDINGS):
         return None

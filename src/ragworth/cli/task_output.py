@@ -63,7 +63,7 @@ def encode_rows(frame: Any, ending: str, *, plain: bool = False) -> bytes:
 
     import polars as pl
 
-    from ragworth.formats.spreadsheet import write_csv
+    from ragworth.formats.csv import write_csv
 
     stream = io.BytesIO()
     if ending == ".parquet":

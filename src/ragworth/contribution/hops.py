@@ -16,8 +16,8 @@ from ragworth.data import Contexts
 from ragworth.data.coercion import find_id_column, id_column, to_frame
 from ragworth.data.conversations import cluster_labels
 from ragworth.formats.files import PathOrStr
-from ragworth.formats.frames import read_table
-from ragworth.formats.jsonl import read_objects
+from ragworth.formats.tables import read_table
+from ragworth.formats.values import read_objects
 from ragworth.stats.estimate import Resampling, mean_estimates
 
 EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"

@@ -190,7 +190,7 @@ def read_lengths(spec: PathOrStr, *, tokens: str = WORDS, skip_bad_lines: bool =
     """Read passage lengths from a ``tokens`` column, or count tokens in the texts."""
     chosen, path = resolve(spec, "load")
     if chosen.name == "table":
-        from ragworth.formats.frames import read_table
+        from ragworth.formats.tables import read_table
 
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
         if "tokens" in frame.columns:

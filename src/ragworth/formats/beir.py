@@ -12,11 +12,9 @@ from ragworth.core.errors import FormatError, format_list
 from ragworth.data import Judgments
 from ragworth.data.collection import Collection
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.csv import read_csv
-from ragworth.formats.files import PathOrStr, run_name, skipped_note
-from ragworth.formats.frames import line_of_row
-from ragworth.formats.grades import check_labels
-from ragworth.formats.jsonl import read_texts
+from ragworth.formats.files import PathOrStr, run_name
+from ragworth.formats.tables import make_table, read_rows
+from ragworth.formats.texts import read_texts
 
 
 def _find_file(folder: Path, name: str) -> Path:
@@ -56,11 +54,10 @@ def _find_split(path: Path) -> tuple[Path, Path]:
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read the relevance judgments of a split, a table with the header ``query-id  corpus-id  score``."""
     _, file = _find_split(Path(path))
-    frame, bad = read_csv(file, required={"score"}, skip_bad_lines=skip_bad_lines)
-    if "score" in frame.columns and not {"value", "rank"} & set(frame.columns):  # with ranks, it is a run
-        frame = frame.rename({"score": "value"})
-    judgments = Judgments(frame, source=str(file), notes=skipped_note(file, bad))
-    return check_labels(judgments, file, lambda row: line_of_row(file, frame.height, row))
+    rows = read_rows(file, required=("score",), skip_bad_lines=skip_bad_lines)
+    if "score" in rows.frame.columns and not {"value", "rank"} & set(rows.frame.columns):  # with ranks, it is a run
+        rows = rows._replace(frame=rows.frame.rename({"score": "value"}))
+    return make_table(Judgments, rows, file)
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:

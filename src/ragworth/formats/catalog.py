@@ -10,7 +10,7 @@ FORMATS: Registry[Format] = Registry(
     "ragworth.formats",
     {
         "trec": "ragworth.formats.trec:FORMAT",
-        "table": "ragworth.formats.frames:FORMAT",
+        "table": "ragworth.formats.tables:FORMAT",
         "conversations": "ragworth.formats.conversations:FORMAT",
         "canard": "ragworth.formats.canard:FORMAT",
         "cast": "ragworth.formats.cast:FORMAT",

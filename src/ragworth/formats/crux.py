@@ -26,9 +26,8 @@ from ragworth.data.collection import Collection
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_chunks, read_lines, run_name
 from ragworth.formats.grades import RATING, off_scale
-from ragworth.formats.jsonl import read_objects
 from ragworth.formats.trec import read_run
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text, read_objects
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
 LABELS = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": …, "relevances": {"0": 5, …}} on each line'

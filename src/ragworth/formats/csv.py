@@ -1,40 +1,35 @@
-"""Read CSV and TSV with a header: fast if the file is plain, exact if not, reporting bad rows by line.
+"""Read CSV and TSV with a header: fast if the file is plain, exact if not, reporting bad rows by line; and write them.
 
-Fields stay text except in numeric columns. A row is bad if it has the wrong number of fields, isn't UTF-8, lacks an
-id, or has something else in a numeric column. Only a search of an agent that found nothing has no passage.
+A row is bad if it has the wrong number of fields or isn't UTF-8.
+
+A spreadsheet runs a cell that begins with ``=``, ``+``, ``-`` or ``@`` as a formula, and cells come from untrusted
+files and models. ``RAGWORTH_SAFE_CSV=1`` (``ragworth --safe-csv``) puts an apostrophe before such cells. It is off by
+default, because it changes ids, and ragworth couldn't read its own files back.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import re
-from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from ragworth.core.errors import BadLine, FormatError, format_count, format_names, quote_short
-from ragworth.data import Judgments
-from ragworth.data.coercion import ID_ALIASES, find_id_column, header_hint
-from ragworth.formats.columns import NUMBER
+from ragworth.core.errors import BadLine, FormatError, InputError, format_count, format_names, quote_short
+from ragworth.data.coercion import header_hint
 from ragworth.formats.files import (
     PathOrStr,
     bad_lines_error,
     check_bad_lines,
+    empty_file_error,
     last_line_end,
     normalize_newlines,
     read_chunks,
 )
-
-NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
-"""Columns of numbers; empty cells are allowed."""
-
-WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
-"""Also numeric if there is no ``value`` column; beside one, a label may be a word."""
-
 
 UNNAMED = "Unnamed: 0"
 """What pandas calls a column whose header is empty: the index of a data frame."""
@@ -43,8 +38,17 @@ SEPARATOR_LINE = re.compile(rb'\A"?sep=[;,\t]"?\r?\n')
 """What Excel writes above the header to name the separator."""
 
 NOT_UTF8 = "not UTF-8 text"
-UNFINISHED = "unexpected end of data"
-"""Python's message about a quote that is never closed."""
+TO_UTF8 = "save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {} > utf8.csv"
+CSV_ERRORS = {
+    "unexpected end of data": "a quote is opened but never closed",
+    "expected after": "there is text after a closing quote",
+}
+"""Parts of Python's messages, which say what its parser expected, and what is wrong with the quotes."""
+
+SAFE_CSV_VARIABLE = "RAGWORTH_SAFE_CSV"
+FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
+PLAIN_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
 Ints = np.typing.NDArray[np.int64]
 
 
@@ -56,113 +60,52 @@ class CsvRows(NamedTuple):
     bad: list[BadLine]
 
 
-def read_csv(
-    path: PathOrStr, *, required: set[str], words: Collection[str] = (), skip_bad_lines: bool = False
-) -> tuple[pl.DataFrame, list[BadLine]]:
-    """Read a file to a frame, with the skipped rows. The header determines the separator.
-
-    ``required`` names columns, besides ids, that must not be empty if present; ``words`` names columns that stay text
-    although they usually contain numbers.
-    """
-    data, numbers = _without_empty_lines(b"".join(read_chunks(path)))
+def read_text_csv(path: PathOrStr, data: bytes | None = None) -> CsvRows:
+    """Read a file, or its first rows, with all fields as text. The header determines the separator."""
+    data = b"".join(read_chunks(path)) if data is None else data
+    if first := SEPARATOR_LINE.match(data):
+        rows = read_text_csv(path, data[first.end() :])
+        return CsvRows(rows.frame, rows.line + 1, [BadLine(each.line + 1, each.found) for each in rows.bad])
+    if b'"' not in data:  # otherwise, line ends may be part of a cell
+        data = normalize_newlines(data).rstrip(b"\n") + b"\n"
     names, separator = _read_header(path, data)
-    rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
-    frame, bad = _convert_numbers(rows if numbers is None else _renumber(rows, numbers), required, words)
-    if bad and not (skip_bad_lines and frame.height):
-        raise encoding_error(path, bad) or bad_lines_error(path, bad, f"{format_names(names)}, as in the header")
-    if not frame.height:
-        raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
-    return frame, bad
+    return _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
+
+
+def rows_end(data: bytes) -> int:
+    """The end of the last whole row after the header in the beginning of a file; 0 if none ends.
+
+    A cell may have several lines: a row ends where as many quotes were opened as closed.
+    """
+    end = last_line_end(data)
+    while end and data.count(b'"', 0, end) % 2:
+        end = last_line_end(data[: end - 1])
+    return end if end > data.find(b"\n") + 1 else 0
 
 
 def encoding_error(path: PathOrStr, bad: list[BadLine]) -> FormatError | None:
     """The error for a file with another encoding; None if something else is wrong with a line."""
     if not bad or not all(each.found.startswith(NOT_UTF8) for each in bad):
         return None
-    return bad_lines_error(path, bad, "UTF-8").copy(
-        remedy=f"save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {Path(path).name} > utf8.csv"
-    )
-
-
-def read_text_csv(path: PathOrStr, data: bytes | None = None) -> CsvRows:
-    """Read a file, or its first rows, with all fields as text."""
-    data = b"".join(read_chunks(path)) if data is None else data
-    if first := SEPARATOR_LINE.match(data):
-        rows = read_text_csv(path, data[first.end() :])
-        return CsvRows(rows.frame, rows.line + 1, [BadLine(each.line + 1, each.found) for each in rows.bad])
-    data, numbers = _without_empty_lines(data)
-    names, separator = _read_header(path, data)
-    rows = _parse_fast(data, names, separator) or _parse_by_row(path, data, names, separator)
-    return rows if numbers is None else _renumber(rows, numbers)
-
-
-def rows_end(data: bytes) -> int:
-    """The end of the last whole row in the beginning of a file, whose cells may have several lines; 0 if none ends."""
-    data = data[: last_line_end(data)]
-    if first := SEPARATOR_LINE.match(data):
-        end = rows_end(data[first.end() :])
-        return end and first.end() + end
-    text = io.StringIO(data.decode("utf-8", "surrogateescape"), newline="")
-    ends: list[int] = []
-    before = csv.field_size_limit(len(data) + 1)
-    try:
-        ends += (text.tell() for _ in csv.reader(text, delimiter=_find_separator(data), strict=True))
-    except csv.Error as error:
-        if UNFINISHED not in str(error):
-            return len(data)  # the reader says what is wrong
-    finally:
-        csv.field_size_limit(before)
-    if len(ends) < 2:  # a header, at most
-        return 0
-    return len(text.getvalue()[: ends[-1]].encode("utf-8", "surrogateescape"))
-
-
-def _find_separator(data: bytes) -> str:
-    """The sign that is most frequent in the first line."""
-    header = data.partition(b"\n")[0]
-    return max("\t,;", key=lambda sign: header.count(sign.encode()))
-
-
-def _without_empty_lines(data: bytes) -> tuple[bytes, Ints | None]:
-    """Drop empty lines, and return the number of each remaining line.
-
-    In a file with quotes, an empty line may be part of a cell, so the file stays unchanged.
-    """
-    if b'"' in data:
-        return data, None
-    data = normalize_newlines(data)
-    if data and not data.endswith(b"\n"):
-        data += b"\n"
-    if b"\n\n" not in data or data.startswith(b"\n"):
-        return data, None
-    end = np.frombuffer(data, dtype=np.uint8) == ord("\n")
-    starts = np.flatnonzero(~end[1:] & end[:-1]) + 1
-    numbers = np.concatenate([[1], 1 + np.cumsum(np.add.reduceat(end, [0, *starts], dtype=np.int64))[:-1]])
-    return re.sub(rb"\n\n+", b"\n", data), numbers
-
-
-def _renumber(rows: CsvRows, numbers: Ints) -> CsvRows:
-    """Replace line numbers with those of the original file."""
-    bad = [BadLine(int(numbers[each.line - 1]), each.found) for each in rows.bad]
-    return CsvRows(rows.frame, numbers[rows.line - 1], bad)
+    return bad_lines_error(path, bad, "UTF-8").copy(remedy=TO_UTF8.format(Path(path).name))
 
 
 def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
+    """The names of the columns, and the separator: the sign that is most frequent in the header."""
     header = data.partition(b"\n")[0].rstrip(b"\r")
     if not header.strip():
-        raise FormatError("no rows: the file is empty", file=str(path), expected="a header line and rows")
-    separator = _find_separator(header)
+        raise empty_file_error(path, "a header line and rows")
+    separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
     try:
         names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
     except (UnicodeDecodeError, csv.Error) as error:
-        remedy = "save it as UTF-8, or convert it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
-        found = "the header is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"the header: {error}"
+        encoded = isinstance(error, UnicodeDecodeError)
         raise FormatError(
-            found,
+            "the header is not UTF-8 text" if encoded else f"the header: {error}",
             file=str(path),
             line=1,
             expected="column names",
-            remedy=remedy if isinstance(error, UnicodeDecodeError) else "",
+            remedy=TO_UTF8.format(Path(path).name) if encoded else "",
         ) from error
     if len(names) > 1:
         # pandas writes its index without a name, and spreadsheets write empty columns
@@ -215,18 +158,18 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
             line, start = start + 1, reader.line_num
             if not row:
                 continue
-            if len(row) != len(names):
-                found = f"{format_count(len(row), 'field')} instead of {len(names)} in"
-                bad.append(BadLine(line, f"{found} {quote_short(separator.join(row), 60)}"))
-            elif not _is_text(row):
-                bad.append(BadLine(line, f"{NOT_UTF8}: {quote_short(separator.join(row), 60)}"))
-            else:
+            if len(row) == len(names) and _is_text(row):
                 rows.append([cell or None for cell in row])
                 lines.append(line)
+                continue
+            fields = f"{format_count(len(row), 'field')} instead of {len(names)} in "
+            problem = fields if len(row) != len(names) else f"{NOT_UTF8}: "
+            bad.append(BadLine(line, f"{problem}{quote_short(separator.join(row), 60)}"))
             check_bad_lines(path, bad)
     except csv.Error as error:
+        problem = next((words for part, words in CSV_ERRORS.items() if part in str(error)), str(error))
         raise FormatError(
-            f"cannot be read as CSV: {_explain_error(error)}",
+            f"cannot be read as CSV: {problem}",
             file=str(path),
             line=max(start + 1, 1),
             expected="quotes around a whole cell, and doubled inside",
@@ -238,54 +181,39 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
     return CsvRows(frame, np.array(lines, dtype=np.int64), bad)
 
 
-def _explain_error(error: csv.Error) -> str:
-    """Say what is wrong with the quotes; Python's messages say what its parser expected."""
-    if UNFINISHED in str(error):
-        return "a quote is opened but never closed"
-    return "there is text after a closing quote" if "expected after" in str(error) else str(error)
-
-
 def _is_text(row: list[str]) -> bool:
     """Whether no cell contains a lone surrogate, which stands for bytes that aren't UTF-8."""
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
-def _searches(frame: pl.DataFrame) -> pl.Series:
-    """Which rows have a hop of an agent and neither rank nor score: without a passage, the search found nothing."""
-    if "hop" not in frame.columns:
-        return pl.repeat(False, frame.height, eager=True)
-    found = frame["hop"].is_not_null()
-    for name in ("rank", "score"):
-        if name in frame.columns:
-            found &= frame[name].is_null()
-    return found
+def write_csv(
+    frame: pl.DataFrame, *, separator: str = ",", quote: Literal["necessary", "non_numeric"] = "necessary"
+) -> bytes:
+    """Write a frame as CSV with a header. Cells with a carriage return are always quoted."""
+    if is_safe_csv():
+        frame = escape_formulas(frame)
+    # Polars leaves a lone carriage return unquoted, which readers take for a line end.
+    odd = any(bool(c.str.contains("\r", literal=True).any()) for c in frame if c.dtype == pl.String)
+    stream = io.BytesIO()
+    frame.write_csv(stream, separator=separator, quote_style="non_numeric" if odd else quote)
+    return stream.getvalue()
 
 
-def _convert_numbers(rows: CsvRows, required: set[str], words: Collection[str]) -> tuple[pl.DataFrame, list[BadLine]]:
-    """Convert numeric columns, dropping rows that lack an id or a required number."""
-    problems: dict[int, str] = {}
-    columns: list[pl.Series] = []
-    needed = required | {alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name))}
-    passage = find_id_column(rows.frame, "passage")
-    numbers = (NUMBER_COLUMNS if "value" in rows.frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS) - set(words)
-    for column in rows.frame:
-        name = column.name
-        if name in numbers:
-            numeric = column.cast(pl.Float64, strict=False)
-            well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
-            for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
-                problems.setdefault(row, f"the {name} is not a number ({quote_short(column[row], 24)})")
-            columns.append(numeric)
-        else:
-            columns.append(column)
-        if name in needed:
-            missing = column.is_null() & ~_searches(rows.frame) if name == passage else column.is_null()
-            for row in missing.arg_true():
-                problems.setdefault(row, f"the {name} is missing")
-    frame = pl.DataFrame(columns)
-    if not problems:
-        return frame, rows.bad
-    keep = np.ones(frame.height, dtype=bool)
-    keep[list(problems)] = False
-    bad = [*rows.bad, *(BadLine(int(rows.line[row]), found) for row, found in problems.items())]
-    return frame.filter(pl.Series(keep)), sorted(bad, key=lambda b: b.line)
+def is_safe_csv() -> bool:
+    """Whether to make cells safe for spreadsheets."""
+    text = os.environ.get(SAFE_CSV_VARIABLE, "").strip().lower()
+    if text not in ("", "0", "1", "true", "false", "yes", "no"):
+        raise InputError(f"the environment variable {SAFE_CSV_VARIABLE} is {quote_short(text, 40)}", expected="0 or 1")
+    return text in ("1", "true", "yes")
+
+
+def escape_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run. Numbers, also in text columns, stay numbers."""
+    columns = []
+    for column in frame:
+        texts = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+        if texts.dtype == pl.String:
+            risky = texts.str.contains(FORMULA) & ~texts.str.contains(PLAIN_NUMBER)
+            texts = pl.select(pl.when(risky).then(pl.lit("'") + texts).otherwise(texts)).to_series().alias(column.name)
+        columns.append(texts.alias(f"'{column.name}" if re.match(FORMULA, column.name) else column.name))
+    return pl.DataFrame(columns)

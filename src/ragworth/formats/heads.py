@@ -22,7 +22,7 @@ from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
 from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
-from ragworth.formats.frames import read_parquet
+from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
 
 SMALL = 16 << 20

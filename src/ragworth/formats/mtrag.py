@@ -25,8 +25,8 @@ from ragworth.formats.contract import FileSample, Format, LoadedCollection
 from ragworth.formats.conversation_rows import ConversationBuilder, as_turn_number, load_turns, optional_text
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.heads import read_document, read_head
-from ragworth.formats.jsonl import read_texts
 from ragworth.formats.log_files import LogRows, unpack_rows
+from ragworth.formats.texts import read_texts
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
 
 EXPECTED = 'tasks such as {"task_id": "…<::>2", "input": [{"speaker": "user", "text": "…"}, …], "targets": […]}'

@@ -20,8 +20,15 @@ from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import check_labels
 from ragworth.formats.heads import read_document
-from ragworth.formats.jsonl import RELEVANCE, are_label_rows, are_run_rows, read_run_rows, read_table_rows
 from ragworth.formats.logs.document_rows import find_rows
+from ragworth.formats.tables import (
+    RELEVANCE,
+    are_label_rows,
+    are_run_rows,
+    make_contexts,
+    make_table,
+    rows_of_objects,
+)
 
 LARGEST = 2**1023
 """Whole numbers below this fit into a float."""
@@ -59,7 +66,8 @@ def read_contexts(
     """Read a run, or those of several systems. A query without passages retrieved nothing."""
     document = _read(path)
     if isinstance(document, list):
-        return read_run_rows(document, path, system=system, ties=ties)
+        rows = rows_of_objects(enumerate(document, 1), Contexts, path)
+        return make_contexts(rows, path, system=system, ties=ties)
     runs = {system or run_name(path): document} if _are_queries(document) else document
     if bare := [name for name, queries in runs.items() if not queries]:
         raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
@@ -73,17 +81,17 @@ def read_contexts(
         )
     every = [passages for queries in runs.values() for passages in queries.values() if passages]
     ranked = all(isinstance(passages, list) for passages in every)
-    rows: list[dict[str, Any]] = [
+    entries: list[dict[str, Any]] = [
         {"system": name, "query": query, "passage": passage, "score": score, **({"rank": rank} if ranked else {})}
         for name, queries in runs.items()
         for query, passages in queries.items()
         for rank, (passage, score) in enumerate(_entries(path, query, passages), 1)
     ]
-    if any(row["score"] is None for row in rows) and not ranked:
+    if any(row["score"] is None for row in entries) and not ranked:
         raise FormatError("some queries have scores, and some have none", file=str(path), expected=EXPECTED)
     empty = [(name, query) for name, queries in runs.items() for query, passages in queries.items() if not passages]
-    contexts = Contexts(rows, ties=ties, source=str(path), empty=empty)
-    contexts.notes = (*contexts.notes, *_like_labels(path, {row["score"] for row in rows}))
+    contexts = Contexts(entries, ties=ties, source=str(path), empty=empty)
+    contexts.notes = (*contexts.notes, *_like_labels(path, {row["score"] for row in entries}))
     return contexts
 
 
@@ -111,7 +119,7 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     """Read relevance labels."""
     document = _read(path)
     if isinstance(document, list):
-        return read_table_rows(Judgments, enumerate(document, 1), path)
+        return make_table(Judgments, rows_of_objects(enumerate(document, 1), Judgments, path), path)
     notes: tuple[str, ...] = ()
     document = document if _are_queries(document) else _only_set(path, document)
     rows = [(query, *entry) for query, passages in document.items() for entry in _entries(path, query, passages)]

@@ -17,7 +17,6 @@ from ragworth.data.coercion import ID_ALIASES, find_id_column
 from ragworth.data.collection import plain_text, text_id
 from ragworth.formats.csv import UNNAMED, read_text_csv
 from ragworth.formats.files import PathOrStr
-from ragworth.formats.frames import read_table
 from ragworth.formats.grades import (
     IN_WORDS,
     MEAN_OF_WORDS,
@@ -27,6 +26,7 @@ from ragworth.formats.grades import (
     direction_of_name,
     number_of,
 )
+from ragworth.formats.tables import read_table
 
 LABEL_COLUMNS = ("label", "human_label", "human_grade", "annotation", "verdict", "value")
 """Names of columns that have people's grades."""

@@ -19,7 +19,7 @@ A sub-question in JSONL is a text, numbered from 1, or ``{"id": …, "text": …
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from functools import partial
 from typing import Any, Literal
 
 import polars as pl
@@ -29,21 +29,38 @@ from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.collection import Collection
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import Format, LoadedCollection
-from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines, skipped_note
-from ragworth.formats.frames import read_table
+from ragworth.formats.files import (
+    PathOrStr,
+    bad_lines_error,
+    empty_file_error,
+    plain_suffix,
+    read_lines,
+    skipped_note,
+)
 from ragworth.formats.heads import read_head
-from ragworth.formats.jsonl import read_objects, read_texts
-from ragworth.formats.values import WrongLineError, as_id, as_text
-
-CONVERSATION_FORMATS = ("conversations", "canard", "cast", "mtrag")
+from ragworth.formats.tables import LINES, read_table
+from ragworth.formats.values import WrongLineError, as_id, as_object, as_text, read_values
 
 CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
-PAIRS = "an id and a text on each line, separated by a tab"
+CONVERSATION_FORMATS = ("conversations", "canard", "cast", "mtrag")
+QUERY_KEYS = ("query_id", "qid", "_id", "id")
 LIST_KEYS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
-EXPECTED = {
-    "answers": '{"query_id": …, "answers": ["…"]} on each line',
-    "subquestions": '{"query_id": …, "subquestions": ["…"]} on each line',
-}
+PAIRS = "an id and a text on each line, separated by a tab"
+TEXTS = '{"_id": …, "text": …} on each line'
+LISTS = '{{"query_id": …, "{}": ["…"]}} on each line'
+
+_HEADERS = (
+    "id _id qid pid docid doc_id docno doc document number topic query question title text contents content body "
+    "passage answer"
+)
+USUAL_HEADERS = frozenset(_HEADERS.split())
+"""Names of columns in files of texts, besides those of ids."""
+
+BATCH = 100_000
+"""Texts converted to Python objects at a time."""
+
+TextRows = tuple[pl.DataFrame, tuple[str, ...]]
+"""Texts, and notes on skipped lines."""
 
 
 def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False) -> Collection:
@@ -52,20 +69,18 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         spec = str(path).removeprefix(f"{form.name}:")
         loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
         return loaded.collection
-    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
-    single = {"queries": "query", "passages": "passage"}.get(kind)
-    if single and name.endswith(".tsv") and lacks_header(path):
+    suffix, single = plain_suffix(path), {"queries": "query", "passages": "passage"}.get(kind)
+    if single and suffix == ".tsv" and lacks_header(path):
         frame, notes = _read_pairs(path, single, skip_bad_lines)
-    elif not name.endswith((".jsonl", ".ndjson")):
-        if not name.endswith((".csv", ".tsv", ".parquet")):
-            raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
+    elif suffix in (".csv", ".tsv", ".parquet"):
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
-    elif single:
-        frame, notes = read_texts(path, kind=single, skip_bad_lines=skip_bad_lines)
+    elif suffix in LINES:
+        read_lines_of = read_texts if single else _read_lists
+        frame, notes = read_lines_of(path, kind=single or kind, skip_bad_lines=skip_bad_lines)
     else:
-        frame, notes = _read_lists(path, kind, skip_bad_lines)
+        raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
     if not frame.height:
-        raise FormatError("no rows: the file is empty", file=str(path), expected=f"texts of {kind}")
+        raise empty_file_error(path, f"texts of {kind}")
     return Collection.of(**{kind: frame}, source=str(path), notes=notes)
 
 
@@ -74,8 +89,7 @@ def conversation_format(path: PathOrStr) -> Format | None:
     prefix, colon, _ = str(path).partition(":")
     if colon and prefix in CONVERSATION_FORMATS:
         return FORMATS.get(prefix)
-    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
-    if not name.endswith((".json", ".jsonl", ".ndjson")) or not os.path.isfile(path):  # noqa: PTH113
+    if plain_suffix(path) not in (".json", *LINES) or not os.path.isfile(path):  # noqa: PTH113
         return None
     head = read_head(path)
     return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.recognise or bool)(head)), None)
@@ -89,15 +103,7 @@ def lacks_header(path: PathOrStr) -> bool:
     return len(fields) == 2 and not (fields[0] in names or set(fields) <= names)
 
 
-_HEADERS = (
-    "id _id qid pid docid doc_id docno doc document number topic query question title text contents content body "
-    "passage answer"
-)
-USUAL_HEADERS = frozenset(_HEADERS.split())
-"""Names of columns in files of texts, besides those of ids."""
-
-
-def _read_pairs(path: PathOrStr, name: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _read_pairs(path: PathOrStr, name: str, skip: bool) -> TextRows:
     """Read lines of an id and a text with a tab between them. Quotation marks mean nothing special."""
     rows: list[tuple[str, str]] = []
     bad: list[BadLine] = []
@@ -114,31 +120,58 @@ def _read_pairs(path: PathOrStr, name: str, skip: bool) -> tuple[pl.DataFrame, t
     return pl.DataFrame(rows, schema=[name, "text"], orient="row"), skipped_note(path, bad)
 
 
-def _read_lists(path: PathOrStr, kind: str, skip: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Read lines with several texts of a query each."""
-    rows: list[tuple[str, str, str]] = []
+def read_texts(path: PathOrStr, *, kind: str, skip_bad_lines: bool = False) -> TextRows:
+    """Read texts by id: BEIR's ``{"_id": …, "title": …, "text": …}`` or pyserini's ``{"id": …, "contents": …}``.
+
+    The title is prepended to the text.
+    """
+    frames: list[pl.DataFrame] = []
+    ids: list[str] = []
+    texts: list[str] = []
     bad: list[BadLine] = []
-    for number, item in read_objects(path, bad, skip=skip, expected=EXPECTED[kind]):
-        try:
-            rows += list(_list_texts(item, kind))
-        except WrongLineError as error:
-            bad.append(BadLine(number, str(error)))
-            if not skip:
-                raise bad_lines_error(path, bad, EXPECTED[kind]) from error
+    parse = partial(_parse_text, keys=("_id", "id", f"{kind}_id", "doc_id", "docno", kind))
+    for _, (identity, text) in read_values(path, bad, skip=skip_bad_lines, expected=TEXTS, parse=parse):
+        if len(ids) == BATCH:
+            frames.append(pl.DataFrame({kind: ids, "text": texts}))
+            ids, texts = [], []
+        ids.append(identity)
+        texts.append(text)
+    if not ids:
+        raise empty_file_error(path, TEXTS)
+    return pl.concat([*frames, pl.DataFrame({kind: ids, "text": texts})]), skipped_note(path, bad)
+
+
+def _parse_text(value: Any, keys: tuple[str, ...]) -> tuple[str, str]:
+    item = as_object(value)
+    identity = as_id(next((item[key] for key in keys if key in item), None), "_id")
+    text, title = as_text(item.get("text", item.get("contents")), "text"), as_text(item.get("title") or "", "title")
+    return identity, f"{title}\n{text}" if title else text
+
+
+def _read_lists(path: PathOrStr, *, kind: str, skip_bad_lines: bool) -> TextRows:
+    """Read lines with several texts of a query each."""
+    bad: list[BadLine] = []
+    expected = LISTS.format(kind)
+    parse = partial(_parse_list, kind=kind)
+    lists = read_values(path, bad, skip=skip_bad_lines, expected=expected, parse=parse)
+    rows = [row for _, texts in lists for row in texts]
     if not rows:
-        raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED[kind])
+        raise empty_file_error(path, expected)
     frame = pl.DataFrame(rows, schema=dict.fromkeys(("query", "subquestion", "text"), pl.String), orient="row")
     return (frame if kind == "subquestions" else frame.drop("subquestion")), skipped_note(path, bad)
 
 
-def _list_texts(item: dict[str, Any], kind: str) -> Iterator[tuple[str, str, str]]:
-    query = as_id(next((item[name] for name in ("query_id", "qid", "_id", "id") if name in item), None), "query_id")
+def _parse_list(value: Any, kind: str) -> list[tuple[str, str, str]]:
+    item = as_object(value)
+    query = as_id(next((item[name] for name in QUERY_KEYS if name in item), None), "query_id")
     given = next((item[name] for name in LIST_KEYS[kind] if name in item), None)
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list):
         raise WrongLineError(f"the list {kind!r} is missing: {quote_short(given, 24)}")
+    rows: list[tuple[str, str, str]] = []
     for number, each in enumerate(texts, 1):
         if isinstance(each, dict) and kind == "subquestions":
-            yield query, as_id(each.get("id", number), "id"), as_text(each.get("text"), "text")
+            rows.append((query, as_id(each.get("id", number), "id"), as_text(each.get("text"), "text")))
         else:
-            yield query, str(number), as_text(each, f"text {number}")
+            rows.append((query, str(number), as_text(each, f"text {number}")))
+    return rows

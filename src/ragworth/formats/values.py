@@ -1,10 +1,10 @@
-"""Check ids, texts and numbers in untrusted JSON."""
+"""Read JSON lines, and check ids, texts and numbers in untrusted JSON."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ragworth.core.errors import BadLine, quote_short
@@ -32,14 +32,19 @@ def read_values(
     *,
     skip: bool,
     expected: str,
+    parse: Callable[[Any], Any] = lambda value: value,
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the JSON values of a file, one per line, with line numbers. Other lines are errors, or go to ``bad``."""
+    """Yield what ``parse`` makes of the JSON value of each line, with the line's number.
+
+    Lines that aren't JSON, or that ``parse`` refuses with a :class:`WrongLineError`, are errors, or go to ``bad``.
+    """
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
             value = JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
             check_depth(value, line)
+            value = parse(value)
         except (ValueError, RecursionError, WrongLineError) as error:
             bad.append(BadLine(number, _describe(error, line)))
             if not skip:
@@ -49,12 +54,27 @@ def read_values(
             yield number, value
 
 
+def read_objects(
+    path: PathOrStr, bad: list[BadLine], *, skip: bool, expected: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the JSON objects of a file with line numbers. Other lines are errors, or go to ``bad``."""
+    return read_values(path, bad, skip=skip, expected=expected, parse=as_object)
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return the object that a line should be."""
+    if not isinstance(value, dict):
+        raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+    return value
+
+
 def _describe(error: Exception, line: bytes) -> str:
     """The problem with a line."""
+    if isinstance(error, WrongLineError):
+        return str(error)
     if isinstance(error, RecursionError | NestingError):
         return str(NestingError())
-    problem = str(error) if isinstance(error, WrongLineError) else f"this is not JSON ({explain_json(error)})"
-    return f"{problem} in {quote_short(line.decode('utf-8', 'replace'), 48)}"
+    return f"this is not JSON ({explain_json(error)}) in {quote_short(line.decode('utf-8', 'replace'), 48)}"
 
 
 def explain_json(error: Exception) -> str:

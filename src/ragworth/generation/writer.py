@@ -16,8 +16,8 @@ from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
 from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
-from ragworth.formats import answers
 from ragworth.formats.files import PathOrStr
+from ragworth.formats.tables import read_answer_table
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.prompts.template import Template
@@ -331,5 +331,5 @@ def read_answers(path: PathOrStr, *, skip_bad_lines: bool = False) -> AnsweringR
 
     The file is one of ``ragworth answer``, or any with system, query and text. `ragworth.grade` takes what comes of it.
     """
-    table, frame = answers.read(path, skip_bad_lines=skip_bad_lines)
+    table, frame = read_answer_table(path, skip_bad_lines=skip_bad_lines)
     return AnsweringResult(table, frame, shown_contexts(frame), table.notes)

@@ -22,7 +22,7 @@ from ragworth.core.registry import Registry
 from ragworth.data import OK, TRUNCATED, Answers, Contexts, Outcomes
 from ragworth.data.coercion import Data, to_frame
 from ragworth.data.collection import Collection
-from ragworth.formats.answers import parse_shown
+from ragworth.formats.tables import parse_shown
 from ragworth.generation.answer_book import Answer, AnswerBook
 from ragworth.generation.writer import AnsweringResult, shown_contexts
 from ragworth.graders.contract import Grader

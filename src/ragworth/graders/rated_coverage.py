@@ -14,7 +14,7 @@ from ragworth.data import OK
 from ragworth.data.token_counter import TokenCounter, count_words
 from ragworth.formats import read_ratings
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.frames import read_table
+from ragworth.formats.tables import read_table
 from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results

@@ -11,7 +11,7 @@ from typing import Any
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.core.nested_text import validate_value
 from ragworth.formats.files import bad_lines_error, create_file
-from ragworth.formats.jsonl import read_objects
+from ragworth.formats.values import read_objects
 from ragworth.label.tasks.contract import LabelItem, LabelTask
 
 EXPECTED = '{"id": "i1", "parts": {"question": "…", "passage": "…"}, "meta": {"query": "q1", "passage": "p7"}}'

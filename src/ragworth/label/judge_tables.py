@@ -20,8 +20,8 @@ from ragworth.data import OK, coercion
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats.crux import read_labels
 from ragworth.formats.files import run_name
-from ragworth.formats.frames import read_table
 from ragworth.formats.grades import VALUES_OF_WORDS, normalise_label
+from ragworth.formats.tables import read_table
 
 SCHEMA = {
     "aspect": pl.String,

@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth.core.errors import FormatError, format_cell
 from ragworth.core.files import open_output
-from ragworth.formats.spreadsheet import write_csv
+from ragworth.formats.csv import write_csv
 
 Look = Literal["text", "csv", "json", "markdown", "latex", "parquet"]
 ENDINGS: dict[str, Look] = {

@@ -11,9 +11,8 @@ from ragworth.core.errors import BadLine, FormatError, TableError, format_names,
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
 from ragworth.formats.files import PathOrStr, bad_lines_error, skipped_note
-from ragworth.formats.frames import read_table
-from ragworth.formats.jsonl import read_objects
-from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.formats.tables import read_table
+from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
 
 ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path")
 TEXT_COLUMNS = ("text", "content", "contents", "page_content", "body")

@@ -12,8 +12,8 @@ from pathlib import Path
 import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list
-from ragworth.formats.frames import read_table
 from ragworth.formats.outcomes import GRADE_COLUMNS
+from ragworth.formats.tables import read_table
 
 STRATUM, RANDOM, DISPUTED, BOTH = "stratum", "random", "disputed", "random+disputed"
 """A column that labelling writes, and its values: drawn at random, for disagreement, or in both draws."""

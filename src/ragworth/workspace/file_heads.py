@@ -17,8 +17,8 @@ from ragworth.core.errors import FormatError
 from ragworth.core.nested_text import max_line
 from ragworth.formats.csv import rows_end
 from ragworth.formats.files import BOM, SPREADSHEETS, PathOrStr, last_line_end, open_file
-from ragworth.formats.frames import read_parquet
 from ragworth.formats.heads import suffix_of
+from ragworth.formats.tables import read_parquet
 
 MAX_DEPTH = 2
 """How many folders down files are looked for."""

@@ -16,8 +16,8 @@ from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.columns import is_row
 from ragworth.formats.detection import examine
 from ragworth.formats.files import split_lines
-from ragworth.formats.frames import read_table
 from ragworth.formats.heads import read_head
+from ragworth.formats.tables import read_table
 from ragworth.workspace.file_heads import TABLE_SUFFIXES, FileHead
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]

@@ -13,11 +13,11 @@ from ragworth import formats
 from ragworth.core.errors import FormatError, InputError, RagworthError
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection
-from ragworth.formats import answers as written
 from ragworth.formats import outcomes, texts
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import run_name
 from ragworth.formats.grades import GradeError
+from ragworth.formats.tables import read_answer_table
 from ragworth.workspace.file_heads import TABLE_SUFFIXES, FileHead
 from ragworth.workspace.guesses import KIND_NAMES, FileForm, FileKind, Guess, TextKind, UnknownKindError, guess_kinds
 from ragworth.workspace.references import are_references
@@ -214,7 +214,7 @@ def _texts_reader(kind: texts.CollectionPart) -> FileReader:
 
 
 def _read_answers(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:
-    return written.read(path, skip_bad_lines=skip)[0].frame, Collection()
+    return read_answer_table(path, skip_bad_lines=skip)[0].frame, Collection()
 
 
 def _read_outcomes(path: Path, form: FileForm, skip: bool) -> tuple[pl.DataFrame, Collection]:

@@ -22,8 +22,8 @@ from ragworth.core.files import PART_NAME
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
 from ragworth.data.token_counter import WORDS
+from ragworth.formats.csv import write_csv
 from ragworth.formats.files import create_file
-from ragworth.formats.spreadsheet import write_csv
 from ragworth.retrieval.document_files import corpus_hash
 
 DRAFTS_FILE = "drafts.jsonl"

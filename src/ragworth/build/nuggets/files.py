@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.formats.files import bad_lines_error, create_file
-from ragworth.formats.jsonl import read_objects
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_text, read_objects
 
 Importance = Literal["vital", "okay"]
 IMPORTANCES = get_args(Importance)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import polars as pl
 
+from ragworth.formats.csv import write_csv
 from ragworth.formats.files import create_file
 from ragworth.formats.grades import THREE_WAY
-from ragworth.formats.spreadsheet import write_csv
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports.contract import LabelExport
 from ragworth.label.labels import ADJUDICATED

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from ragworth.core.errors import BadLine, FormatError, InputError, format_count, quote_short
 from ragworth.formats.crux import LABELS, NOT_JUDGED
 from ragworth.formats.files import bad_lines_error, run_name
-from ragworth.formats.jsonl import read_objects
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, read_objects
 from ragworth.label.imports.contract import ImportedLabels, LabelImport
 from ragworth.label.labels import Label, Labels
 from ragworth.label.tasks.answerability import NO, YES

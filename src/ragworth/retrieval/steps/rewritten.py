@@ -26,8 +26,7 @@ from ragworth.core.errors import BadLine, InputError, ModelError, format_count, 
 from ragworth.data.conversations import Turn, single_turn, turns_of
 from ragworth.data.turns import turns_digest
 from ragworth.formats.files import bad_lines_error
-from ragworth.formats.jsonl import read_objects
-from ragworth.formats.values import WrongLineError, as_id, as_text
+from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
 from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
 from ragworth.generation.turn_baselines import BASELINES
 from ragworth.llm.adapter_folder import is_adapter_folder

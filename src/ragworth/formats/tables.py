@@ -1,0 +1,341 @@
+"""Read and write any table as Parquet, CSV, TSV or JSON lines, under our column names or the usual ones.
+
+In CSV, fields stay text except in numeric columns. A row is bad if it lacks an id, or has something else in a numeric
+column. Only a search of an agent that found nothing has no passage. In JSON lines, a row is an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+
+from ragworth.core import parquet
+from ragworth.core.errors import BadLine, FormatError, format_names, quote_short
+from ragworth.core.nested_text import parse_json
+from ragworth.data import Answers, Contexts, Judgments, Ratings, Table, parts
+from ragworth.data import collection as texts
+from ragworth.data.coercion import ID_ALIASES, find_id_column, to_frame
+from ragworth.data.contexts import MAYBE_SYSTEMS
+from ragworth.data.ranking import Ties
+from ragworth.formats.columns import NUMBER
+from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.csv import CsvRows, encoding_error, read_text_csv, write_csv
+from ragworth.formats.files import (
+    PathOrStr,
+    bad_lines_error,
+    create_file,
+    empty_file_error,
+    open_file,
+    plain_suffix,
+    run_name,
+    skipped_note,
+)
+from ragworth.formats.grades import check_labels, check_ratings
+from ragworth.formats.logs.fields import FIELDS
+from ragworth.formats.values import read_objects
+
+T = TypeVar("T", bound=Table)
+
+LINES = (".jsonl", ".ndjson")
+"""Extensions of files with one JSON object per line."""
+
+NUMBER_COLUMNS = {"score", "rank", "value", "rating", "tokens", "repeat"}
+"""Columns of numbers; empty cells are allowed."""
+
+WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
+"""Also numeric if there is no ``value`` column; beside one, a label may be a word."""
+
+IDS = {alias for names in ID_ALIASES.values() for alias in names}
+RELEVANCE = {"value", *Judgments.wide["relevance"]}
+KNOWN: dict[type[Table], set[str]] = {
+    Contexts: IDS | MAYBE_SYSTEMS | {"score", "rank"},
+    Judgments: IDS | WIDE_COLUMNS | {*Judgments.schema, "rating", "score"},
+    Ratings: IDS | {*Ratings.schema, "rating"},
+    Answers: IDS | {"text", "repeat", "tokens", "status", "source", "shown"},
+}
+"""Keys of JSON objects that are columns; others may hold anything."""
+
+
+class TableRows(NamedTuple):
+    """The rows of a file, notes on skipped ones, and the line of each; None in Parquet."""
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+    lines: Sequence[int] | None = None
+
+
+def read_parquet(path: PathOrStr) -> pl.DataFrame:
+    """Read a Parquet file, also if it was compressed again."""
+    with open_file(path) as stream:
+        packed = Path(path).suffix in (".gz", ".zst")
+        return parquet.read_parquet(stream.read() if packed else path, name=str(path))
+
+
+def read_table(
+    path: PathOrStr, *, required: tuple[str, ...] = (), words: Collection[str] = (), skip_bad_lines: bool = False
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Read Parquet, CSV or TSV, with notes on skipped rows.
+
+    In CSV, ``required`` columns must not be empty, and those in ``words`` stay text whatever they contain.
+    """
+    return read_rows(path, required=required, words=words, skip_bad_lines=skip_bad_lines)[:2]
+
+
+def read_rows(
+    path: PathOrStr, *, required: Collection[str] = (), words: Collection[str] = (), skip_bad_lines: bool = False
+) -> TableRows:
+    """Read Parquet, CSV or TSV as :func:`read_table` does, with the lines of rows."""
+    if ".parquet" in Path(path).suffixes:
+        return TableRows(read_parquet(path))
+    rows = _convert_numbers(read_text_csv(path), required, words)
+    if rows.bad and not (skip_bad_lines and rows.frame.height):
+        expected = f"{format_names(rows.frame.columns)}, as in the header"
+        raise encoding_error(path, rows.bad) or bad_lines_error(path, rows.bad, expected)
+    if not rows.frame.height:
+        raise empty_file_error(path, "a header line and rows")
+    return TableRows(rows.frame, skipped_note(path, rows.bad), rows.line.tolist())
+
+
+def _convert_numbers(rows: CsvRows, required: Collection[str], words: Collection[str]) -> CsvRows:
+    """Convert numeric columns, dropping rows that lack an id or a required number."""
+    problems: dict[int, str] = {}
+    columns: list[pl.Series] = []
+    needed = {*required, *(alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name)))}
+    needed -= {"score"} if "rank" in rows.frame.columns else set()
+    passage = find_id_column(rows.frame, "passage")
+    numbers = (NUMBER_COLUMNS if "value" in rows.frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS) - set(words)
+    for column in rows.frame:
+        name = column.name
+        if name in numbers:
+            numeric = column.cast(pl.Float64, strict=False)
+            well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
+            for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
+                problems.setdefault(row, f"the {name} is not a number ({quote_short(column[row], 24)})")
+            columns.append(numeric)
+        else:
+            columns.append(column)
+        if name in needed:
+            missing = column.is_null() & ~_searches(rows.frame) if name == passage else column.is_null()
+            for row in missing.arg_true():
+                problems.setdefault(row, f"the {name} is missing")
+    frame = pl.DataFrame(columns)
+    if not problems:
+        return CsvRows(frame, rows.line, rows.bad)
+    keep = np.ones(frame.height, dtype=bool)
+    keep[list(problems)] = False
+    bad = [*rows.bad, *(BadLine(int(rows.line[row]), problem) for row, problem in problems.items())]
+    return CsvRows(frame.filter(pl.Series(keep)), rows.line[keep], sorted(bad, key=lambda each: each.line))
+
+
+def _searches(frame: pl.DataFrame) -> pl.Series:
+    """Which rows have a hop of an agent and neither rank nor score: without a passage, the search found nothing."""
+    if "hop" not in frame.columns:
+        return pl.repeat(False, frame.height, eager=True)
+    empty = (pl.col(name).is_null() for name in ("rank", "score") if name in frame.columns)
+    return frame.select(pl.all_horizontal(pl.col("hop").is_not_null(), *empty)).to_series()
+
+
+def read_json_rows(path: PathOrStr, table: type[Table], *, skip_bad_lines: bool = False) -> TableRows:
+    """Read JSON lines, each of which is a row of a table."""
+    bad: list[BadLine] = []
+    numbered = read_objects(path, bad, skip=skip_bad_lines, expected=expected_row(table))
+    return rows_of_objects(numbered, table, path, bad)
+
+
+def rows_of_objects(
+    numbered: Iterable[tuple[int, Mapping[str, Any]]], table: type[Table], path: PathOrStr, bad: Sequence[BadLine] = ()
+) -> TableRows:
+    """Make rows of a table from objects with their line numbers."""
+    lines: list[int] = []
+    rows: list[dict[str, Any]] = []
+    for line, row in numbered:
+        lines.append(line)
+        rows.append({name: value for name, value in row.items() if name in KNOWN[table]})
+    if not rows:
+        raise empty_file_error(path, expected_row(table))
+    names = dict.fromkeys(name for row in rows for name in row)
+    if "status" in names and "rating" not in names and "value" in table.schema:
+        names.setdefault("value")  # a row without a value may omit it
+    frame = to_frame({name: [row.get(name) for row in rows] for name in names}, source=str(path))
+    return TableRows(frame, skipped_note(path, bad), lines)
+
+
+def expected_row(table: type[Table]) -> str:
+    """What a row of a table looks like in JSON."""
+    names = {Contexts: ("query", "passage", "score"), Answers: ("system", "query", "text")}.get(table)
+    return "{" + ", ".join(f'"{name}": …' for name in names or (*table.key, "value")) + "} on each line"
+
+
+def has_ids(keys: Mapping[str, Any]) -> bool:
+    """Whether there are ids of queries and of passages."""
+    return all(set(ID_ALIASES[name]) & set(keys) for name in ("query", "passage"))
+
+
+def are_run_rows(keys: Mapping[str, Any]) -> bool:
+    """Whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
+    logged = {"retrieved_context", "text", *FIELDS["answer"]} & set(keys)
+    return has_ids(keys) and bool({"score", "rank"} & set(keys)) and not logged
+
+
+def are_label_rows(keys: Mapping[str, Any]) -> bool:
+    """Whether rows are passages with labels."""
+    return has_ids(keys) and bool(RELEVANCE & set(keys))
+
+
+def make_contexts(rows: TableRows, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64") -> Contexts:
+    """Make contexts of rows with query, passage and score or rank; ``system`` names them if the rows have no name."""
+    notes = (*rows.notes, *_distance_note(rows.frame, path))
+    return Contexts(rows.frame, system=system or run_name(path), ties=ties, source=str(path), notes=notes)
+
+
+def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
+    """A note if the scores of every query grow from row to row: those of a list that was written best first."""
+    keys = [name for kind in ("system", "query") if (name := find_id_column(frame, kind)) is not None]
+    if not keys or "rank" in frame.columns or "score" not in frame.columns or not frame["score"].dtype.is_numeric():
+        return ()
+    grows = (pl.col("score").diff().drop_nulls() > 0).all()
+    several = frame.group_by(keys).agg(grows.alias("grows"), pl.len()).filter(pl.col("len") > 1)
+    if several.height < 2 or not several["grows"].all():
+        return ()
+    return (
+        f"{path}: each query's first row has the lowest score, as if these were distances; higher scores come first",
+    )
+
+
+def make_table(table: type[T], rows: TableRows, path: PathOrStr) -> T:
+    """Make judgments or ratings of rows, and check their scale."""
+    if not rows.frame.height:
+        raise empty_file_error(path, f"a {table.name} table")
+    made = table(rows.frame, source=str(path), notes=rows.notes)
+
+    def line_of(row: int) -> int | None:
+        """The line of a row; None in Parquet, and where a row is several judgments."""
+        return rows.lines[row] if rows.lines is not None and len(made) == len(rows.lines) else None
+
+    if isinstance(made, Judgments):
+        check_labels(made, path, line_of)
+    if table is Ratings:
+        check_ratings(made.frame["value"], path, line_of)
+    return made
+
+
+def read_contexts(
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+) -> Contexts:
+    """Read contexts from Parquet, CSV or TSV."""
+    rows = read_rows(path, required=("score",), skip_bad_lines=skip_bad_lines)
+    if not rows.frame.height:
+        raise empty_file_error(path, "a contexts table")
+    return make_contexts(rows, path, system=system, ties=ties)
+
+
+def read_json_contexts(
+    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+) -> Contexts:
+    """Read contexts from JSON lines, one passage with its score or rank each."""
+    rows = read_json_rows(path, Contexts, skip_bad_lines=skip_bad_lines)
+    return make_contexts(rows, path, system=system, ties=ties)
+
+
+def table_reader(table: type[T]) -> Callable[..., T]:
+    """Make a reader of judgments or ratings from Parquet, CSV or TSV."""
+
+    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
+        return make_table(table, read_rows(path, skip_bad_lines=skip_bad_lines), path)
+
+    return read
+
+
+def json_table_reader(table: type[T]) -> Callable[..., T]:
+    """Make a reader of judgments or ratings from JSON lines, as ``ragworth annotate`` writes them."""
+
+    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
+        return make_table(table, read_json_rows(path, table, skip_bad_lines=skip_bad_lines), path)
+
+    return read
+
+
+def read_answer_table(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
+    """Read answers, and the same frame with a ``shown`` column, the passages shown, that is null where unknown.
+
+    A row has ``system``, ``query`` and ``text``; ``repeat``, ``tokens``, ``status``, ``source`` and ``shown`` (a list
+    of passage ids in the order shown) are optional.
+    """
+    suffix = plain_suffix(path)
+    if suffix in LINES:
+        frame, notes, _ = read_json_rows(path, Answers, skip_bad_lines=skip_bad_lines)
+    elif suffix in (".parquet", ".csv", ".tsv"):
+        frame, notes, _ = read_rows(path, skip_bad_lines=skip_bad_lines)
+    else:
+        raise FormatError("unknown file extension", file=str(path), expected=".parquet, .jsonl, .csv or .tsv")
+    if "text" in frame.columns and "status" not in frame.columns and suffix in (".csv", ".tsv"):
+        # In CSV, an empty answer can only be an empty field.
+        frame = frame.with_columns(pl.col("text").fill_null(""))
+    if not frame.height:
+        raise empty_file_error(path, "a table of answers")
+    table = Answers(frame, source=str(path), notes=notes)
+    return table, table.frame.with_columns(parse_shown(frame, path))
+
+
+def parse_shown(frame: pl.DataFrame, path: PathOrStr = "") -> pl.Series:
+    """Return the ``shown`` column as lists of ids, parsed from JSON if it is text; nulls if there is none."""
+    kind = pl.List(pl.String)
+    if "shown" not in frame.columns:
+        return pl.Series("shown", [None] * frame.height, dtype=kind)
+    column = frame["shown"]
+    try:
+        if column.dtype != pl.String:
+            return column.cast(kind)
+        return pl.Series("shown", [None if cell is None else parse_json(cell) for cell in column], dtype=kind)
+    except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        first = quote_short(column.drop_nulls().head(1).to_list()[0])
+        raise FormatError(
+            f"the column 'shown' holds {first}", file=str(path), expected="lists of passage ids, in JSON"
+        ) from error
+
+
+def load_passages(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
+    """Read passage texts from a table with passage and text."""
+    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
+    return LoadedCollection(texts.Collection.of(passages=frame, source=str(path), notes=notes))
+
+
+def write_table(table: Table, path: PathOrStr) -> None:
+    """Write a table as Parquet, or as CSV or TSV with a header, depending on the extension."""
+    endings = Path(path).suffixes
+    if not {".parquet", ".csv", ".tsv"} & set(endings):
+        raise FormatError("unknown file extension", file=str(path), expected=".parquet, .csv or .tsv")
+    with create_file(path) as stream:
+        if ".parquet" in endings:
+            parts.write_parquet([table.frame], stream)
+            return
+        stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
+
+
+def _recognise(head: Head) -> bool:
+    """Tables of ours have ids of queries or passages, and a text, a score, a label or an outcome."""
+    if head.kind != "table" or head.has("generated_answer"):
+        return False
+    system, query, passage = (head.has_any(*ID_ALIASES[name]) for name in ("system", "query", "passage"))
+    values = head.has_any("score", "rank", "value", "rating", "aspect", *WIDE_COLUMNS)
+    return (query and passage and values) or (head.has("text") and (query or passage or system))
+
+
+FORMAT = Format(
+    name="table",
+    title="Parquet, CSV or TSV with a header",
+    endings=(".parquet", ".csv", ".tsv"),
+    contexts=read_contexts,
+    judgments=table_reader(Judgments),
+    ratings=table_reader(Ratings),
+    load=load_passages,
+    write_contexts=write_table,
+    write_judgments=write_table,
+    write_ratings=write_table,
+    recognise=_recognise,
+    general=1,
+)
