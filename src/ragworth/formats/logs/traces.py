@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from ragworth.core.errors import format_count, quote_short
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.logs.document_rows import split_rows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
 from ragworth.formats.logs.fields import FIELDS, FieldFinder
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
@@ -26,7 +25,7 @@ from ragworth.formats.logs.paths import find, parse_paths
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades, without_blank
 from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
-from ragworth.formats.values import WrongLineError, as_dict, as_list, as_text, objects
+from ragworth.formats.values import WrongLineError, as_dict, as_list, as_text
 
 MODELS = ("LLM", "CHAT_MODEL", "GENERATION", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT")
 KINDS = {"RETRIEVER": "RETRIEVER", "RETRIEVAL": "RETRIEVER", "RERANKER": "RERANKER", **dict.fromkeys(MODELS, "LLM")}
@@ -100,22 +99,22 @@ class TraceSpec:
 
     def _recognise(self, head: Head) -> bool:
         document = head.document if isinstance(head.document, Mapping) else {}
-        rows = objects(self._unpack(document) or split_rows(document)) or head.rows
-        keys = {str(key) for row in rows for key in row} or set(head.columns)
-        inner = {f"{key}.{each}" for row in rows for key, value in row.items() for each in as_row(value) or ()}
-        return any(_has_signs(signs, keys, keys | inner) for signs in self.signs)
+        row: dict[str, Any] = {}
+        for each in self._unpack(document) or head.rows:
+            row |= as_row(each) or {}
+        return any(has_keys(row, signs) for signs in self.signs)
 
 
-def _has_signs(signs: str, columns: set[str], keys: set[str]) -> bool:
-    """Whether all signs are among the keys; patterns are of columns only."""
+def has_keys(row: Span, sign: str) -> bool:
+    """Tell whether a row has the keys of a sign, such as ``"query answer|output !prediction *_calls"``."""
 
-    def there(sign: str) -> bool:
-        if "*" in sign:
-            start, _, end = sign.partition("*")
-            return any(column.startswith(start) and column.endswith(end) for column in columns)
-        return sign in keys
+    def has(name: str) -> bool:
+        start, star, end = name.partition("*")
+        if star:
+            return any(key.startswith(start) and key.endswith(end) for key in row)
+        return name in row or find(row, name) is not None
 
-    return all(any(map(there, sign.split("|"))) if sign[0] != "!" else not there(sign[1:]) for sign in signs.split())
+    return all(any(map(has, term.lstrip("!").split("|"))) != term.startswith("!") for term in sign.split())
 
 
 class TraceStep(NamedTuple):
@@ -155,19 +154,18 @@ def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) 
     traces: dict[str, list[TraceStep]] = {}
     for step in _read_rows(spec, rows, finder, reject):
         traces.setdefault(step.trace, []).append(step)
-    systems = {name: _find_system(spec, steps) for name, steps in traces.items()}
-    several = len(set(systems.values()) - {None}) > 1
+    systems = [_find_system(spec, steps) for steps in traces.values()]
+    several = len(set(systems) - {None}) > 1
     asked: Counter[tuple[str | None, str]] = Counter()
     shown = not traces
-    for steps in traces.values():
+    for steps, system in zip(traces.values(), systems, strict=True):
         try:
-            record = _read_trace(spec, steps, finder)
+            record = _read_trace(spec, steps, system if several else None, finder)
         except WrongLineError as error:
             reject(steps[0].place, str(error))
             continue
-        record = replace(record, system=systems[steps[0].trace] if several else None)
         key = record.system, record.question or ""
-        yield replace(record, repeat=asked[key])
+        yield replace(record, repeat=asked[key]) if asked[key] else record
         asked[key] += 1
         shown |= record.passages is not None
     finder.notes += [] if shown else [NO_SEARCH]
@@ -215,7 +213,7 @@ def _read_span(
         yield from _read_span(spec, each, place, step, index)
 
 
-def _read_trace(spec: TraceSpec, steps: list[TraceStep], finder: FieldFinder) -> LogRecord:
+def _read_trace(spec: TraceSpec, steps: list[TraceStep], system: str | None, finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
     roots = [step for step in steps if step.parent not in by_id]
     searches = [step for step in steps if step.kind in SEARCHES]
@@ -231,6 +229,7 @@ def _read_trace(spec: TraceSpec, steps: list[TraceStep], finder: FieldFinder) ->
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
+        system=system,
         passages=without_blank(_find_passages(spec, steps, searches or roots), finder),
         answer=next((answer for answer in answers if answer is not None), None),
         status=ERROR if failed else "",
