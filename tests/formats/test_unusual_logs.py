@@ -112,22 +112,6 @@ def test_examples_beside_other_lists_are_not_the_log(save: Save) -> None:
         load(save("log.json", json.dumps({"inputs": ["Who?"], "outputs": ["Ann"], "few_shot": shots})))
 
 
-def test_a_passage_that_the_log_cut_is_the_reference(save: Save) -> None:
-    text = "Ann built the mill at Arden in 1820, with her own hands."
-    shown = {"a": text, "b": text[:40] + "…"}
-    rows = [{**MILL, "system": name, "contexts": [each], "reference_contexts": [text]} for name, each in shown.items()]
-    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
-    assert relevance is not None and relevance.frame.height == 2
-
-
-def test_cut_passages_that_begin_alike_are_no_references(save: Save) -> None:
-    text = "Annual report of the Arden Mill Company, section 4: the mill has 12 wheels."
-    shown = [{"id": name, "text": f"{text[:40]}…"} for name in "ab"] + [{"id": "c", "text": "Ann built it."}]
-    rows = [{**MILL, "contexts": shown, "reference_contexts": [text, "Ann built it."]}]
-    relevance = load(save("log.jsonl", as_lines(*rows))).collection.relevance
-    assert relevance is not None and set(relevance.frame["passage"]).isdisjoint("ab")
-
-
 @pytest.mark.parametrize("name", ["documents", "output"])
 def test_runs_inside_a_run_of_langsmith(name: str, save: Save) -> None:
     """LangChain's retrievers return ``documents``; what a traced function returns is its ``output``."""
@@ -445,7 +429,6 @@ RECORDS = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values()
         {name: dict(zip(["0", "1"], values, strict=True)) for name, values in COLUMNS.items()},  # to_json of pandas
         {"columns": list(COLUMNS), "index": [0, 1], "data": [list(row.values()) for row in RECORDS]},
         {"total": 2, "has_more": False, "rows": RECORDS},
-        {"q1": RECORDS[0], "q2": RECORDS[1]},
         {"one": {name: dict(enumerate(values)) for name, values in COLUMNS.items()}},
     ],
 )
@@ -460,7 +443,6 @@ def test_rows_in_one_json_object(document: dict[str, Any], indent: int | None, s
         assert loaded.answers is not None and loaded.answers.frame["text"].to_list() == ["Ann", "1820"]
         assert loaded.collection.answers["text"].to_list() == ["Ann", "1821"]
         assert loaded.answers.frame["system"].n_unique() == 1
-        assert ("q2" in loaded.collection.queries["query"].to_list()) is ("q2" in document)
 
 
 def test_a_json_object_that_is_a_record_stays_one(save: Save) -> None:
@@ -491,7 +473,6 @@ def test_rows_of_a_long_json_object(save: Save) -> None:
     ("accepted", "texts"),
     [
         ({"text": ["Ann", "Ann Smith"], "answer_start": [3, 3]}, ["Ann", "Ann Smith"]),  # SQuAD
-        ({"value": "Ann", "aliases": ["Ann Smith", "Ann"], "type": "Person"}, ["Ann", "Ann Smith"]),  # TriviaQA
         ({"answer": "Ann", "source": "p. 1"}, ["Ann"]),
     ],
 )

@@ -34,7 +34,8 @@ from ragworth.formats.files import (
     source_name,
 )
 from ragworth.formats.logs.collector import TWICE, repeats_error
-from ragworth.formats.logs.fields import FIELDS, GRADE_FIELDS, FieldFinder
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
 from ragworth.formats.logs.rows import read_record
 from ragworth.formats.logs.tables import LogBuilder
 from ragworth.formats.logs.unused_columns import UnusedColumns

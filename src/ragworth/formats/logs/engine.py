@@ -1,18 +1,18 @@
-"""Make formats of RAG logs: each says what its fields are called and by which signs it knows its files."""
+"""Read RAG logs. A :class:`LogSpec` says where a kind of log has our fields, and one engine reads all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import FileSample, Format, Head, LoadedCollection
+from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.log_files import (
     MAX_REPORTED,
@@ -24,8 +24,10 @@ from ragworth.formats.log_files import (
 )
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.document_rows import DocumentRows, find_rows
-from ragworth.formats.logs.fields import GRADE_FIELDS, FieldFinder, Names
+from ragworth.formats.logs.fields import FieldFinder, Names
+from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
 from ragworth.formats.logs.passages import as_passage
+from ragworth.formats.logs.paths import find, follow
 from ragworth.formats.logs.records import LogRecord
 from ragworth.formats.logs.rows import read_record
 from ragworth.formats.logs.tables import LogBuilder
@@ -33,91 +35,143 @@ from ragworth.formats.logs.unused_columns import UnusedColumns
 from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import WrongLineError
 
+Row = Mapping[str, Any]
+PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
 
 Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
+Prepare = Callable[[Row, FieldFinder], Row]
+Collect = Callable[[PlacedRows, FieldFinder, Reject], PlacedRows]
 
 
-def parse_rows(rows: LogRows, finder: FieldFinder, reject: Reject, *, doubt: bool = False) -> Iterator[LogRecord]:
-    """Make a record of each row. With ``doubt``, unused columns that may be answers or passages are an error."""
-    unused = UnusedColumns()
-    for place, value in rows.values:
-        try:
+@dataclass(frozen=True)
+class LogSpec:
+    """Where a kind of RAG log has our fields.
+
+    Attributes
+    ----------
+    signs: keys that only these logs have, in a row or in the document around it. Each of the signs is enough. In
+        ``"query gt_answer|answer !prediction"``, all keys must be there, or one of those with a bar between them, and
+        none after an exclamation mark. ``*`` is any key, as in ``*.documents``.
+    fields: paths of our fields, see :mod:`ragworth.formats.logs.paths`; the others have their usual names, for which
+        ``*`` stands, also inside an object (``vars.*``). ``status`` says why there is no answer, and ``grades`` has
+        grades by name.
+    rows: path of the rows in a document that holds several, or a function that returns them or None.
+    documents: signs of a document of the library. A file of these holds passages and no log.
+    prepare: makes a row whose fields have paths of one that hasn't.
+    collect: makes rows of all rows, where a record is spread over several.
+    quiet: the other fields are the tool's own, and no note names them.
+    """
+
+    name: str
+    title: str
+    signs: tuple[str, ...]
+    fields: Mapping[str, str]
+    rows: str | Callable[[Row], list[Any] | None] = ""
+    documents: str = ""
+    prepare: Prepare | None = None
+    collect: Collect | None = None
+    quiet: bool = False
+
+    def format(self) -> Format:
+        """Return the format as the registry has it."""
+        main = (self.fields.get(name, "").split(" | ")[0] for name in ("question", "passages", "answer", "accepted"))
+        return LogFormat(
+            name=self.name,
+            title=self.title,
+            expected=", ".join(path.partition("@")[0] for path in main if path),
+            names=FIELDS | {name: _usual_names(name, paths) for name, paths in self.fields.items()},
+            recognise=self.recognise,
+            unpack=self.find_rows,
+            parse=partial(parse_rows, prepare=self.prepare, collect=self.collect, quiet=self.quiet),
+            is_document=self.is_document if self.documents else None,
+        ).format()
+
+    def recognise(self, sample: Head) -> bool:
+        """Tell whether a file is one of these, from its beginning."""
+        document = sample.document if isinstance(sample.document, Mapping) else {}
+        inner = self.find_rows(document)
+        row: dict[str, Any] = {}
+        for each in reversed(sample.rows if inner is None else inner[:20]):
+            row |= as_row(each) or {}
+        return any(has_keys({**document, **row}, sign) for sign in (*self.signs, self.documents) if sign)
+
+    def find_rows(self, document: Row) -> list[Any] | None:
+        """Return the rows in a document; None if it is a row itself."""
+        found = (
+            (find(document, self.rows) if self.rows else None) if isinstance(self.rows, str) else self.rows(document)
+        )
+        return found if isinstance(found, list) else None
+
+    def is_document(self, value: Any) -> bool:
+        """Tell whether a value is a document of the library."""
+        row = as_row(value)
+        return row is not None and has_keys(row, self.documents)
+
+
+def has_keys(row: Row, sign: str) -> bool:
+    """Tell whether a row has the keys of a sign, such as ``"query gt_answer|answer !prediction"``."""
+    return all(_has_one(row, term[1:]) is False if term[0] == "!" else _has_one(row, term) for term in sign.split())
+
+
+def _has_one(row: Any, names: str) -> bool:
+    """Whether there is one of the names; ``*`` in it is any key."""
+    for name in names.split("|"):
+        outer, star, inner = name.partition("*.")
+        if star and not outer and isinstance(row, Mapping) and any(_has_one(each, inner) for each in row.values()):
+            return True
+        if not star and isinstance(row, Mapping) and (name in row or follow(row, name) is not None):
+            return True
+    return False
+
+
+def _usual_names(field_name: str, paths: str) -> tuple[str, ...]:
+    """The paths with the usual names of a field in place of ``*``."""
+    parts = [path.strip() for path in paths.split("|")]
+    return tuple(
+        path.replace("*", name) for path in parts for name in (FIELDS[field_name] if "*" in path else [field_name])
+    )
+
+
+def parse_rows(
+    rows: LogRows,
+    finder: FieldFinder,
+    reject: Reject,
+    *,
+    prepare: Prepare | None = None,
+    collect: Collect | None = None,
+    quiet: bool = False,
+    ask: bool = False,
+) -> Iterator[LogRecord]:
+    """Make a record of each row. A note names the unused columns; with ``ask``, texts in them are an error."""
+
+    def prepared() -> Iterator[tuple[int, Row]]:
+        for place, value in rows.values:
             row = as_row(value)
             if row is None:
-                raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
-            unused.see(row, finder)
-            yield read_record(row, finder, place, cells=rows.cells)
-        except WrongLineError as error:
-            reject(place, str(error))
-    if doubt:
-        unused.check(finder, rows.source)
-    finder.notes += unused.notes()
+                reject(place, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+                continue
+            try:
+                yield place, row if prepare is None else prepare(row, finder)
+            except WrongLineError as error:
+                reject(place, str(error))
 
-
-def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
-    notes = skipped_note(rows.source, bad)
-    return notes if rows.unit == "line" else tuple(note.replace("line", rows.unit) for note in notes)
-
-
-def _load_documents(rows: LogRows, bad: list[BadLine], reject: Reject) -> LoadedCollection:
-    """Read documents as passages; equal ones count once."""
-    texts: dict[str, str] = {}
-    repeats = 0
-    for place, value in rows.values:
+    unused = UnusedColumns()
+    for place, row in prepared() if collect is None else collect(prepared(), finder, reject):
         try:
-            passage = as_passage(value, place)
-            if passage.text is None:
-                raise WrongLineError("the document has no text")
-            name = text_id(passage.text) if passage.id is None else passage.id
-            repeats += name in texts
-            if texts.setdefault(name, passage.text) != passage.text:
-                raise WrongLineError(f"the id {quote_short(name, 24)} has another text on an earlier {rows.unit}")
+            yield read_record(row, finder, place, cells=rows.cells)
+            unused.see(row, finder)
         except WrongLineError as error:
             reject(place, str(error))
-    notes = _skipped_note(rows, bad)
-    if repeats:
-        notes += (f"{rows.source}: {format_count(repeats, 'document')} occur twice; each counts once",)
-    frame = {"passage": list(texts), "text": list(texts.values())}
-    return LoadedCollection(Collection.of(passages=frame, source=rows.source, notes=notes))
-
-
-class ParsedLog(NamedTuple):
-    """A log whose rows were read, before tables are made of them."""
-
-    rows: LogRows
-    bad: list[BadLine]
-    finder: FieldFinder
-    builder: LogBuilder
-    expected: str
-    documents: LoadedCollection | None = None
-
-    def build(self, skip: bool) -> LoadedCollection:
-        """Make the tables; rows that can't be used are an error unless ``skip``."""
-        self._check_bad(skip)
-        if self.documents is not None:
-            return self.documents
-        rows, finder, builder = self.rows, self.finder, self.builder
-        finder.check_mapped(rows.source)
-        if not builder.seen:
-            why = f" except for {format_count(len(self.bad), 'bad ' + rows.unit)}" if self.bad else ""
-            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
-        for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades}
-        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
-        return builder.build((*_skipped_note(rows, self.bad), *notes))
-
-    def _check_bad(self, skip: bool) -> None:
-        """Raise an error with all rows that can't be used."""
-        if self.bad and not skip:
-            error = bad_rows_error(self.rows, self.bad, self.expected)
-            raise repeats_error(error, self.finder) if any(TWICE in each.found for each in self.bad) else error
+    if ask:
+        unused.check(finder, rows.source)
+    finder.notes += [] if quiet else unused.notes()
 
 
 @dataclass(frozen=True)
 class LogFormat:
-    """How a kind of RAG log is read.
+    """Reads a kind of RAG log.
 
     Attributes
     ----------
@@ -126,13 +180,14 @@ class LogFormat:
     unpack: the rows in a document that holds several; None if it is a row itself.
     parse: makes records of rows; by default one of each row.
     is_document: whether a row is a document of the library. A file of these holds passages and no log.
+    general: how general the signs are, as in :class:`ragworth.formats.contract.Format`.
     """
 
     name: str
     title: str
     expected: str
     names: Names
-    recognise: Callable[[FileSample], bool]
+    recognise: Callable[[Head], bool]
     unpack: Callable[[Any], Iterable[Any] | None] = field(default=lambda value: None)
     parse: Parser = parse_rows
     is_document: Callable[[Any], bool] | None = None
@@ -146,18 +201,15 @@ class LogFormat:
         system: str | None = None,
         skip_bad_lines: bool = False,
     ) -> LoadedCollection:
-        """Read a file."""
+        """Read a file. All bad lines are reported together."""
 
-        def read(bad: list[BadLine]) -> LogRows:
-            # All bad lines are reported together.
-            return read_log(path, bad, skip=True, expected=self.expected, find_rows=partial(self._find_rows, columns))
+        def find_inner(document: Row) -> DocumentRows | None:
+            known = self.recognise(Head("", "json", document=document).of_rows([document]))
+            return find_rows(document, known=known, columns=columns)
 
-        return self._build(read, columns, system or run_name(path), skip_bad_lines)
-
-    def _find_rows(self, columns: Mapping[str, str] | None, document: Mapping[str, Any]) -> DocumentRows | None:
-        """The rows in a JSON object that isn't in the format itself."""
-        known = self.recognise(Head("", "json", document=document).of_rows([document]))
-        return find_rows(document, known=known, columns=columns)
+        bad: list[BadLine] = []
+        rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=find_inner)
+        return self._tables(rows, bad, columns, system or run_name(path), skip=skip_bad_lines)
 
     def load_rows(
         self,
@@ -169,62 +221,53 @@ class LogFormat:
         note: str = "",
     ) -> LoadedCollection:
         """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
-        kept = list(values)
+        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
+        return self._tables(rows, [], columns, run_name(source) if source else "run", skip=False)
 
-        def read(bad: list[BadLine]) -> LogRows:
-            return LogRows(source, "record", enumerate(kept, 1), cells, note)
-
-        return self._build(read, columns, run_name(source) if source else "run", False)
-
-    def _build(
-        self,
-        read: Callable[[list[BadLine]], LogRows],
-        columns: Mapping[str, str] | None,
-        system: str,
-        skip: bool,
+    def _tables(
+        self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, *, skip: bool
     ) -> LoadedCollection:
-        return self._parse(read, columns, system, skip).build(skip)
-
-    def _parse(
-        self,
-        read: Callable[[list[BadLine]], LogRows],
-        columns: Mapping[str, str] | None,
-        system: str,
-        skip: bool,
-    ) -> ParsedLog:
-        bad: list[BadLine] = []
-        rows = unpack_rows(read(bad), self.unpack)
+        """Make tables of rows; those that can't be used are an error unless ``skip``."""
         finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
         finder.notes += [rows.note] if rows.note else []
-        log = ParsedLog(
-            rows, bad, finder, LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns), self.expected
-        )
+        rows = unpack_rows(rows, self.unpack)
+        values = iter(rows.values)
+        first = next(values, None)
+        rows = rows._replace(values=values if first is None else chain([first], values))
 
         def reject(place: int, problem: str) -> None:
             reject_row(rows, bad, place, problem, skip=True, expected=self.expected)
 
-        if self.is_document is not None:
-            values = iter(rows.values)
-            first = list(islice(values, 1))
-            rows = rows._replace(values=chain(first, values))
-            if first and self.is_document(first[0][1]):
-                return log._replace(documents=_load_documents(rows, bad, reject))
+        if first is not None and self.is_document is not None and self.is_document(first[1]):
+            documents = _read_documents(rows, reject)
+            self._check_bad(rows, bad, finder, skip=skip)
+            return LoadedCollection(Collection.of(**documents, notes=(*_skipped_note(rows, bad), *finder.notes)))
+        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
         for record in self.parse(rows, finder, reject):
             try:
-                log.builder.add(record)
+                builder.add(record)
             except WrongLineError as error:
                 reject(record.place, str(error))
             if not skip and len(bad) >= MAX_REPORTED:
                 break
-        return log
+        self._check_bad(rows, bad, finder, skip=skip)
+        finder.check_mapped(rows.source)
+        if not builder.seen:
+            why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
+            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
+        for keys in finder.known_keys():
+            builder.columns = {**builder.columns, **keys, **finder.grades}
+        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
+        return builder.build((*_skipped_note(rows, bad), *notes))
+
+    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, *, skip: bool) -> None:
+        """Raise an error with all rows that can't be used."""
+        if bad and not skip:
+            error = bad_rows_error(rows, bad, self.expected)
+            raise repeats_error(error, finder) if any(TWICE in each.found for each in bad) else error
 
     def read_contexts(
-        self,
-        path: PathOrStr,
-        *,
-        system: str | None = None,
-        ties: Ties = "float64",
-        skip_bad_lines: bool = False,
+        self, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
     ) -> Contexts:
         """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
         contexts = self.load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
@@ -233,7 +276,7 @@ class LogFormat:
         return contexts
 
     def format(self) -> Format:
-        """The format as the registry has it."""
+        """Return the format as the registry has it."""
         return Format(
             name=self.name,
             title=self.title,
@@ -243,3 +286,23 @@ class LogFormat:
             load_rows=self.load_rows,
             general=self.general,
         )
+
+
+def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
+    return tuple(note.replace("line", rows.unit) for note in skipped_note(rows.source, bad))
+
+
+def _read_documents(rows: LogRows, reject: Reject) -> dict[str, Any]:
+    """Read documents as passages; equal ones count once."""
+    texts: dict[str, str] = {}
+    for place, value in rows.values:
+        try:
+            passage = as_passage(value, place)
+            if passage.text is None:
+                raise WrongLineError("the document has no text")
+            name = text_id(passage.text) if passage.id is None else passage.id
+            if texts.setdefault(name, passage.text) != passage.text:
+                raise WrongLineError(f"the id {quote_short(name, 24)} has another text on an earlier {rows.unit}")
+        except WrongLineError as error:
+            reject(place, str(error))
+    return {"passages": {"passage": list(texts), "text": list(texts.values())}, "source": rows.source}

@@ -1,9 +1,4 @@
-"""Find the fields of a RAG log by their many names, and convert their values.
-
-Our fields are ``query`` (the id of a question), ``question``, ``system``, ``repeat``, ``passages``, ``passage_ids``,
-``answer``, ``accepted`` (accepted answers), ``relevant`` and ``relevant_ids`` (passages known to be relevant), and
-``ignored`` (columns that are none of these). Any other name that a user maps is a grade.
-"""
+"""Find the fields of a row: where the user's mapping says, or else under the names of a format."""
 
 from __future__ import annotations
 
@@ -11,73 +6,18 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.grades import direction_of_name
+from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS, PREDICTIONS, SYNONYMS, plain_name
+from ragworth.formats.logs.paths import Path, follow, parse_paths
 
 Names = Mapping[str, tuple[str, ...]]
 
-
-FIELDS: dict[str, tuple[str, ...]] = {
-    "query": ("query_id", "qid", "question_id", "id", "_id", "example_id"),
-    "question": ("question", "query", "user_input", "user_query", "input", "prompt"),
-    "system": ("system", "system_id", "system_name", "pipeline"),
-    "repeat": ("repeat", "epoch"),
-    "passages": (
-        *("retrieved_context", "retrieved_contexts", "retrieval_context", "contexts", "passages", "retrieved_passages"),
-        *("retrieved_documents", "retrieved_docs", "retrieved_chunks", "documents", "docs", "chunks"),
-        *("source_documents", "source_nodes", "sources", "ctxs", "context"),
-    ),
-    "passage_ids": ("retrieved_context_ids", "retrieved_ids", "passage_ids", "doc_ids"),
-    "answer": (
-        *("response", "generated_answer", "model_answer", "predicted_answer", "system_answer", "prediction"),
-        *("actual_output", "completion", "answer", "output", "result", "llm_answer", "final_answer", "generated_text"),
-    ),
-    "accepted": (
-        *("answers", "accepted", "accepted_answers", "reference", "reference_answer", "ground_truth", "ground_truths"),
-        *("gold", "gold_answer", "gold_answers", "expected_output", "expected_answer", "expected", "correct_answer"),
-        *("golden_answer", "ideal_answer", "target"),
-    ),
-    "relevant": ("reference_contexts", "gold_contexts", "gold_passages"),
-    "relevant_ids": ("reference_context_ids", "relevant_ids", "gold_ids", "retrieval_gt"),
-    "ignored": (),
-}
-"""Our fields, and what files call them, in order of preference. Only the user says which columns are ``ignored``."""
-
-PREDICTIONS = {"generated_answer", "model_answer", "predicted_answer", "system_answer", "prediction"}
-"""Answers that only systems give. An ``answer`` beside them is the accepted one, if no other column is."""
-
-GRADE_FIELDS: dict[str, tuple[str, ...]] = {
-    "human": ("human_label", "human", "human_grade", "label", "verdict", "annotation"),
-    "correct": ("correct", "is_correct", "correctness"),
-    "grade": ("grade",),
-    "abstained": ("abstained", "is_abstained"),
-}
-"""Grades of answers, and what files call them."""
-
-SYSTEM_COLUMNS = ("model", "model_name", "version", "variant", "method", "retriever", "experiment", "run", "run_id")
-"""Names of columns that may name the systems."""
-
 JOIN = " + "
 """Between the names of columns whose values together are one name."""
-
-
-SYNONYMS = {
-    "query_id": "query",
-    "id": "query",
-    "contexts": "passages",
-    "context": "passages",
-    "response": "answer",
-    "reference": "accepted",
-    "references": "accepted",
-    "answers": "accepted",
-    "ground_truth": "accepted",
-    "reference_contexts": "relevant",
-}
-"""Other names that a mapping may use for our fields."""
 
 
 def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -93,73 +33,105 @@ def check_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
                 remedy=f"did you mean {near[0]}={column}?",
             )
         if field not in {**FIELDS, **GRADE_FIELDS} and not direction_of_name(field):
-            raise _direction_error(field, column)
+            raise FormatError(
+                f"nothing says which way the grade {field!r} is better",
+                remedy=mapping_hint(({f"higher_{field}": column}, f", or lower_{field} if lower is better")),
+            )
         if mapped.setdefault(field, column) != column:
             raise FormatError(f"the field {field!r} is mapped to {mapped[field]!r} and to {column!r}")
     return mapped
 
 
-def _direction_error(grade: str, column: str) -> FormatError:
-    """The error for the name of a grade that doesn't say which way it is better."""
-    higher = f"higher_{grade}"
-    return FormatError(
-        f"nothing says which way the grade {grade!r} is better",
-        remedy=Hint(
-            f"--map {quote_argument(f'{higher}={column}')}, or lower_{grade} if lower is better",
-            f"[columns]: {_toml_pair(f'{higher}={column}')}, or lower_{grade} if lower is better",
-            f"columns={json.dumps({higher: column}, ensure_ascii=False)}, or lower_{grade} if lower is better",
-            option="columns",
-        ),
-    )
+def mapping_hint(*choices: tuple[Mapping[str, str], str]) -> Hint:
+    """Return the advice to map columns, with the line to paste for each place. Words follow each of the choices."""
+    command = workspace = python = ""
+    for mapping, words in choices:
+        shown = {field: json.dumps(column, ensure_ascii=False) for field, column in mapping.items()}
+        command += " ".join(f"--map {quote_argument(f'{field}={column}')}" for field, column in mapping.items()) + words
+        workspace += ", ".join(f"{field} = {column}" for field, column in shown.items()) + words
+        python += f"columns={json.dumps(mapping, ensure_ascii=False)}{words}"
+    return Hint(command, f"write under [columns]: {workspace}", python, option="columns")
+
+
+def quote_argument(text: str) -> str:
+    """Return an argument as a shell reads it."""
+    return text if re.fullmatch(r"[\w=.\-/:]+", text) else f"'{text}'"
 
 
 class FieldFinder:
     """Finds the fields of rows. ``columns``, the user's mapping, comes before ``names``, those of a format."""
 
     def __init__(self, names: Names, columns: Mapping[str, str] | None = None) -> None:
-        self.names, self.columns = names, check_columns(columns)
+        self.names = {field: [path for name in paths for path in parse_paths(name)] for field, paths in names.items()}
+        self.columns = check_columns(columns)
         self.grades: dict[str, str] = {name: key for name, key in self.columns.items() if name not in FIELDS}
         """Columns of grades, by the name of the grade."""
         self.notes: list[str] = []
         """What readers of whole files noticed."""
         self.found: set[str] = set()
         """Mapped columns that some row has."""
+        self.graded: set[str] = set()
+        """Columns in which a format found grades by name."""
         self.seen: dict[str, None] = {}
-        self._keys: dict[tuple[str, ...], dict[str, str]] = {}
+        self._paths: dict[tuple[str, ...], dict[str, list[Path]]] = {}
+        self._row: tuple[Mapping[str, Any], dict[str, list[Path]]] | None = None
+
+    def note(self, text: str) -> None:
+        """Add a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def keys(self, row: Mapping[str, Any]) -> dict[str, str]:
-        """The key of each field in rows with these keys."""
+        """Return where each field is in rows with these keys."""
+        return {field: paths[0].place for field, paths in self._paths_of(row).items()} | self.columns
+
+    def known_keys(self) -> Iterator[dict[str, str]]:
+        """Yield where the fields are, for each set of keys that rows had."""
+        return (self.keys(dict.fromkeys(mark)) for mark in list(self._paths))
+
+    def used(self, row: Mapping[str, Any]) -> set[str]:
+        """Return the keys of a row in which fields or grades are."""
+        mapped = [part for key in (*self.columns.values(), *self.grades.values()) for part in (key, *key.split(JOIN))]
+        named = [path for paths in self._paths_of(row).values() for path in paths]
+        inside = {each for key in mapped for each in (key, key.partition(".")[0])}
+        return self.graded | inside | {each for path in named for each in (path.place, path.first)}
+
+    def get(self, row: Mapping[str, Any], field: str) -> Any:
+        """Return the value of a field, or None. Names with dots lead into objects."""
+        key = self.columns.get(field) or self.grades.get(field)
+        if key is None:
+            paths = self._paths_of(row).get(field, ())
+            value = next((each for path in paths if (each := path.get(row)) is not None), None)
+        else:
+            value = row[key] if key in row else _mapped_value(row, key)
+            if value is not None or key in row:
+                self.found.add(key)
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    def _paths_of(self, row: Mapping[str, Any]) -> dict[str, list[Path]]:
+        if self._row is not None and self._row[0] is row:
+            return self._row[1]
         mark = tuple(row)
-        if mark not in self._keys:
+        if mark not in self._paths:
             self.seen |= dict.fromkeys(mark)
             plain = {plain_name(key): key for key in reversed(mark)}
             taken = {column for field, column in self.columns.items() if field != "query"}  # a text may be the id, too
-            found = {
-                field: key
-                for field, names in self.names.items()
-                if field not in self.columns
-                and (key := next((plain[name] for name in names if plain.get(name) not in (None, *taken)), None))
-            }
-            if plain_name(found.get("answer", "")) in PREDICTIONS and "accepted" in self.names and "answer" in plain:
-                found.setdefault("accepted", plain["answer"])
-            self._keys[mark] = found | self.columns
-        return self._keys[mark]
+            there = {name: key for name, key in plain.items() if key not in taken}
+            found = {field: _present(paths, there) for field, paths in self.names.items() if field not in self.columns}
+            answer = found.get("answer")
+            if answer and plain_name(answer[0].place) in PREDICTIONS and not found.get("accepted", True):
+                found["accepted"] = self._accepted_beside(answer[0].place, there.get("answer"))
+            self._paths[mark] = {field: paths for field, paths in found.items() if paths}
+        self._row = row, self._paths[mark]
+        return self._row[1]
 
-    def known_keys(self) -> Iterable[dict[str, str]]:
-        """The keys of the fields, for each set of keys that rows had."""
-        return self._keys.values()
-
-    def get(self, row: Mapping[str, Any], field: str) -> Any:
-        """The value of a field, or None. Names with dots lead into objects."""
-        key = self.keys(row).get(field) or self.grades.get(field)
+    def _accepted_beside(self, prediction: str, key: str | None) -> list[Path]:
+        """The path of an ``answer`` beside a prediction: it is the accepted one."""
         if key is None:
-            return None
-        value = row.get(key)
-        if value is None and field in self.columns and key not in row:
-            value = _follow(row, key) if JOIN not in key else _join(row, key.split(JOIN))
-        if field in self.columns and (value is not None or key in row):
-            self.found.add(key)
-        return None if isinstance(value, float) and math.isnan(value) else value
+            return []
+        change = f"to change that: --map {quote_argument(f'answer={key}')}"
+        self.note(f"{key!r} is read as the accepted answer, because {prediction!r} is the system's; {change}")
+        return [Path(key)]
 
     def check_mapped(self, source: str) -> None:
         """Raise an error if a mapped column was in no row."""
@@ -167,40 +139,31 @@ class FieldFinder:
         if missing:
             field, key = missing[0]
             near = difflib.get_close_matches(key, list(self.seen), n=1, cutoff=0.5)
-            better = f"{field}={near[0] if near else 'COLUMN'}"
             raise FormatError(
                 f"no {key!r}, which was given for {field!r}; there are {format_names(list(self.seen))}",
                 file=source,
-                remedy=Hint(
-                    f"--map {quote_argument(better)}", f"[columns]: {_toml_pair(better)}", f"columns: {better}"
-                ),
+                remedy=mapping_hint(({field: near[0] if near else "COLUMN"}, "")),
             )
 
 
-def quote_argument(text: str) -> str:
-    return text if re.fullmatch(r"[\w=.\-/:]+", text) else f"'{text}'"
+def _present(paths: list[Path], there: Mapping[str, str]) -> list[Path]:
+    """The paths that rows with these keys may have, up to the first that is a key: the others are never looked at."""
+    found: list[Path] = []
+    for path in paths:
+        first, dot, rest = path.place.partition(".")
+        key, outer = there.get(plain_name(path.place)), there.get(plain_name(first))
+        if key is not None or not path.place:
+            found.append(Path(key or "", path.converter))
+        elif dot and outer is not None:
+            found.append(Path(f"{outer}.{rest}", path.converter))
+        if key is not None and not path.converter:
+            break
+    return found
 
 
-def _toml_pair(text: str) -> str:
-    name, _, value = text.partition("=")
-    return f"{name} = {json.dumps(value, ensure_ascii=False)}"
-
-
-def _join(row: Mapping[str, Any], columns: list[str]) -> str | None:
-    """The values of several columns as one name."""
-    values = [str(row[column]) for column in columns if row.get(column) is not None]
+def _mapped_value(row: Mapping[str, Any], key: str) -> Any:
+    """The value at a path, or those of several columns as one name."""
+    if JOIN not in key:
+        return follow(row, key)
+    values = [str(value) for part in key.split(JOIN) if (value := follow(row, part)) is not None]
     return JOIN.join(values) or None
-
-
-def _follow(row: Mapping[str, Any], path: str) -> Any:
-    value: Any = row
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-@lru_cache(maxsize=4096)
-def plain_name(key: Hashable) -> str:
-    """A key in lower case with underscores: ``userInput`` and ``User Input`` are ``user_input``."""
-    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", str(key))
-    return re.sub(r"[\s\-]+", "_", text.strip()).lower()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ragworth.core.nested_text import parse_json
-from ragworth.formats.logs.fields import FIELDS
+from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.values import as_answer
 
 QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")

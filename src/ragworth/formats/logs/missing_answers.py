@@ -1,4 +1,4 @@
-"""Texts in place of an answer that are none: how programs write a missing value, and messages of errors."""
+"""Texts in place of an answer that are none: a missing value as programs write it, and messages of errors."""
 
 from __future__ import annotations
 
@@ -10,29 +10,19 @@ from ragworth.data.collection import plain_text
 ERROR = "error"
 """Status of an answer that is the message of an error."""
 
-SHEET_ERRORS = ("#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!")
-"""What spreadsheets show in place of a value."""
+NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", "#N/A", "#REF!", "#VALUE!", "#NAME?"))
+"""A missing accepted answer, as programs and spreadsheets write it. "None" may be one."""
 
-NO_ANSWER_TEXTS = frozenset(
-    ("nan", "NaN", "None", "null", "NULL", "<NA>", "-", "–", "—", "[]", "{}", "[object Object]", *SHEET_ERRORS)
-)
-"""How programs write a missing value as text."""
-
-NO_REFERENCE = frozenset(("N/A", "n/a", "nan", "NaN", "null", "NULL", "<NA>", *SHEET_ERRORS))
-"""How files write that there is no accepted answer. "None" may be one."""
+NO_ANSWER_TEXTS = (NO_REFERENCE - {"N/A", "n/a"}) | {"None", "-", "–", "—", "[]", "{}", "[object Object]"}
+"""A missing answer. "N/A" may be one: the question has no answer."""
 
 ERROR_TEXT = re.compile(
-    r"Traceback \(most recent call last\)"
-    r"|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b|code: \d{3}\b|$)|\[(?:Error|ERROR)\]"
-    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)|HTTPS?ConnectionPool\("
-    r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|504 Gateway|401 Unauth|403 Forbidden)"
-    r"|<(?:!DOCTYPE html|html)\b[\s\S]{0,400}?<title>\s*[45]\d\d\b|Request failed with status code \d{3}\b"
-    r"|(?:[Aa]n (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest timed out|Internal Server Error"
-    r"|Rate limit (?:reached|exceeded)|Gateway Time-?out|Service Unavailable|Max retries exceeded"
-    r"|Connection (?:error|refused|reset|timed out)|The server had an error)"
-    r"\s*(?:[.:!,(]|$|for\b|while\b|when\b|with\b|by peer\b)"
-    r"|This model(?:'|’)s maximum context length is \d"
-    r"|upstream (?:connect|request) (?:error|timeout)|\{\s*[\"']error[\"']\s*:"
+    r"Traceback \(most recent call last\)|\[?(?:Error|ERROR|Exception)\b\]?\s*(?::|\d{3}\b|code: \d{3}\b|$)"
+    r"|(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Timeout)\b\s*(?:[:(]|$)|HTTPS?ConnectionPool\(|\{\s*[\"']error[\"']\s*:"
+    r"|(?:HTTP\S*\s+)?(?:429 Too Many|500 Internal|502 Bad|503 Service|(?:504 )?Gateway T|401 Unauth|403 Forbidden)"
+    r"|(?:An (?:unexpected |internal )?error (?:has )?occurred|(?:The )?[Rr]equest (?:timed out|failed with status)"
+    r"|Connection (?:error|refused|reset|timed out)|Rate limit (?:reached|exceeded)|Service Unavailable)"
+    r"\s*(?:[.:!,(]|$|code\b|for\b|while\b|when\b|with\b|by peer\b)"
 )
 """Beginnings of messages that programs write in place of an answer."""
 
@@ -41,12 +31,12 @@ ABOUT_ERRORS = re.compile(r"(?i)errors?\b|exceptions?\b|traceback|status code|ht
 
 
 def is_missing_answer(text: str, accepted: Sequence[str]) -> bool:
-    """Whether a text stands for a missing value, and isn't accepted."""
+    """Tell whether a text stands for a missing value, and isn't accepted."""
     return text in NO_ANSWER_TEXTS and text.casefold() not in {each.strip(" .").casefold() for each in accepted}
 
 
 def is_error_message(text: str, question: str, accepted: Sequence[str]) -> bool:
-    """Whether a text is the message of a program, and not an answer about errors or one with an accepted answer."""
+    """Tell whether a text is the message of a program, and not an answer about errors or one that is accepted."""
     if not ERROR_TEXT.match(text) or ABOUT_ERRORS.search(question):
         return False
     plain = plain_text(text).casefold()

@@ -1,4 +1,7 @@
-"""Read the passages of a RAG log, whatever a vector store or library calls their parts."""
+"""Read the passages of a RAG log, whatever a library, a vector store or a search engine calls their parts.
+
+Passages are in the order of the log. Scores are better if higher, so distances are negated.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from ragworth.core.errors import format_names, quote_short
-from ragworth.formats.logs.fields import plain_name
+from ragworth.formats.logs.names import plain_name
+from ragworth.formats.logs.paths import follow
 from ragworth.formats.logs.records import LoggedPassage
-from ragworth.formats.logs.search_hits import find_hits
 from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
 from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
@@ -18,61 +21,44 @@ TEXT_KEYS = (
     *("text", "content", "page_content", "contents", "document.content", "passage", "chunk", "segment", "body"),
     *("snippet", "chunk_text", "passage_text"),
 )
-
-
 ID_KEYS = ("doc_id", "id", "_id", "id_", "node_id", "passage_id", "docid", "docno", "chunk_id", "document.id", "uuid")
-
-
 SCORE_KEYS = (
     *("score", "_score", "similarity", "document.score", "certainty", "@search.reranker_score", "@search.score"),
 )
-
-
 RELEVANCE_KEYS = ("relevance", "is_relevant", "relevant")
 
-
-# In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
 WRAPPERS = ("node", "document", "doc", "chunk", "passage", "kwargs", "init_parameters")
 """Keys of a passage that hold the passage itself, as in LlamaIndex's NodeWithScore."""
 
-
 STORED = ("_source", "payload", "entity", "properties", "metadata", "content")
-"""Keys under which vector stores and search engines keep the text of a hit: Elasticsearch, Qdrant, Milvus, Weaviate,
-Pinecone, and Bedrock."""
-
+"""Keys under which Elasticsearch, Qdrant, Milvus, Weaviate, Pinecone and Bedrock keep the text of a hit."""
 
 KNOWN_KEYS = frozenset((*TEXT_KEYS, *ID_KEYS, *SCORE_KEYS, *RELEVANCE_KEYS, *WRAPPERS, *STORED))
 
+HITS = ("matches", "points", "hits", "result", "hits.hits", "result.points")
+"""Where the responses of Pinecone, Qdrant and Elasticsearch have their hits."""
+
+SIGNS_OF_HITS = {"_source", "payload", "metadata", "content", "score", "_score", "distance", "entity"}
+DISTANCES = {"euclidean", "euclid", "l2", "l2_squared", "squared_euclidean", "manhattan", "l1", "hamming", "jaccard"}
+"""Metrics that a response may name and of which lower values are better."""
 
 PLACE = re.compile(
-    r"https?://\S+|(?:\S{1,50} ){0,5}\S{1,150}\.(?:pdf|docx?|pptx?|xlsx?)(?:[#:]\S{1,150})?|"
-    r"\S{1,150}\.(?:md|txt|html?|csv|json|xml)(?:[#:]\S{1,150})?|"
-    r"\w{1,20}_\d+|(?:doc(?:ument)?|chunk|passage|node|page|section|p|d)-\d+",
+    r"https?://\S+|\S+\.(?:pdf|docx?|pptx?|xlsx?|md|txt|html?|csv|json|xml)(?:[#:]\S+)?"
+    r"|\w{1,20}_\d+|(?:doc(?:ument)?|chunk|passage|node|page)-\d+",
     re.IGNORECASE,
 )
 """The address or file name of a passage, or a name such as ``doc_17``. If all passages are such, they are no texts."""
 
 
 def as_passages(value: Any) -> list[LoggedPassage] | None:
-    """Passages in the order shown: texts, objects with a text or an id, or ``{id: passage}``; also written as text."""
+    """Read texts, objects with a text or an id, ``{id: passage}``, or a response of a vector store."""
     value = parse_cell(value, "passage")
     if value is None:
         return None
     if isinstance(value, str):
         return as_passages([value]) if value.strip() else []
-    hits = find_hits(value)
-    if hits is not None:
-        value = hits
     if isinstance(value, Mapping):
-        if not value:
-            return []
-        if all(isinstance(each, str) for each in value.values()) and not set(value) & {*TEXT_KEYS, *ID_KEYS}:
-            return [LoggedPassage(as_text(text, "passage"), as_id(name, "id")) for name, text in value.items()]
-        if not KNOWN_KEYS & set(value) and all(isinstance(each, Mapping) for each in value.values()):
-            named = [as_passage({"id": name, **each}, rank) for rank, (name, each) in enumerate(value.items(), 1)]
-            if all(each.text is not None for each in named):
-                return named
-        value = [value]
+        value = find_hits(value) or _named_passages(value)
     if not isinstance(value, Sequence):
         raise WrongLineError(f"the passages are {quote_short(value, 24)}, not a list")
     if value and all(isinstance(each, str) and PLACE.fullmatch(each.strip()) for each in value):
@@ -80,8 +66,47 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
 
 
+def _named_passages(value: Mapping[str, Any]) -> list[Any]:
+    """The passages of ``{id: text}`` or ``{id: {"text": …}}``; any other object is a passage itself."""
+    if set(value) & KNOWN_KEYS:
+        return [value]
+    if all(isinstance(each, str) for each in value.values()):
+        return [{"id": name, "text": text} for name, text in value.items()]
+    named = [{"id": name, **each} for name, each in value.items() if isinstance(each, Mapping) and "text" in each]
+    return named if len(named) == len(value) else [value]
+
+
+def find_hits(response: Mapping[str, Any]) -> list[Any] | None:
+    """Return the hits in a response to one query; None if it isn't one."""
+    if isinstance(response.get("ids"), list) and any(name in response for name in ("documents", "distances")):
+        return _chroma_hits(response)
+    found = (hits for path in HITS if isinstance(hits := follow(response, path), list) and _are_hits(hits))
+    hits = next(found, None)
+    metric = next((name for key in ("metric", "result.distance") if (name := follow(response, key))), "")
+    if hits is None or str(metric).lower() not in DISTANCES:
+        return hits
+    return [{**hit, "score": None, "distance": hit.get("score", hit.get("distance"))} for hit in hits]
+
+
+def _are_hits(hits: list[Any]) -> bool:
+    return bool(hits) and all(isinstance(hit, Mapping) and SIGNS_OF_HITS & set(hit) for hit in hits)
+
+
+def _chroma_hits(response: Mapping[str, Any]) -> list[Any] | None:
+    """The hits in the columns of Chroma, which may be in a list for each query; None for several queries."""
+    columns: dict[str, Any] = {}
+    for name, key in (("id", "ids"), ("text", "documents"), ("distance", "distances")):
+        column = response.get(key) or []
+        if column and all(isinstance(each, list) for each in column):
+            if len(column) > 1:
+                return None
+            column = column[0]
+        columns[name] = column
+    return [{name: column[n] for name, column in columns.items() if n < len(column)} for n in range(len(columns["id"]))]
+
+
 def as_passage(item: Any, rank: int) -> LoggedPassage:
-    """One passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
+    """Read one passage: a text, an object, ``(document, score)``, or ``[title, [sentence, …]]``."""
     if isinstance(item, str):
         return LoggedPassage(as_text(item, f"text of passage {rank}"))
     if isinstance(item, list | tuple) and len(item) == 2:
@@ -93,26 +118,21 @@ def as_passage(item: Any, rank: int) -> LoggedPassage:
     row = _with_plain_keys(as_row(item))
     if row is None:
         raise WrongLineError(f"passage {rank} is {quote_short(item, 24)}, not an object")
-    if "_additional" in row:  # Weaviate's id and distance
-        row = {**(as_row(row["_additional"]) or {}), **row}
-    outer = _own_fields(row, rank)
+    passage = _own_fields(row, rank)
     for key in WRAPPERS:
-        if (outer.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:
-            inside = as_passage(inner, rank)
-            return outer._replace(
-                **{name: value for name, value in inside._asdict().items() if getattr(outer, name) is None}
-            )
+        if (passage.text is None or key == "node") and (inner := as_row(row.get(key))) is not None:
+            inside = as_passage(inner, rank)._asdict()
+            return passage._replace(**{name: inside[name] for name in inside if getattr(passage, name) is None})
     for key in STORED:
-        if outer.text is None and (inner := as_row(row.get(key))) is not None:
+        if passage.text is None and (inner := as_row(row.get(key))) is not None:
             stored = _own_fields(inner, rank)
-            outer = outer._replace(text=stored.text, id=outer.id if outer.id is not None else stored.id)
-    if outer.text is None and isinstance(row.get("document"), str):
-        outer = outer._replace(text=as_text(row["document"], f"text of passage {rank}"))
-    if outer.text is None and outer.id is None and not _is_empty_search(row):
-        raise WrongLineError(
-            f"passage {rank} has neither doc_id nor text; it has {format_names(list(map(str, row)), 8)}"
-        )
-    return outer
+            passage = passage._replace(text=stored.text, id=stored.id if passage.id is None else passage.id)
+    if passage.text is None and isinstance(row.get("document"), str):
+        passage = passage._replace(text=as_text(row["document"], f"text of passage {rank}"))
+    if passage.text is None and passage.id is None and not _is_empty_search(row):
+        names = format_names(list(map(str, row)), 8)
+        raise WrongLineError(f"passage {rank} has neither doc_id nor text; it has {names}")
+    return passage
 
 
 def _with_plain_keys(row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -124,12 +144,8 @@ def _with_plain_keys(row: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 @lru_cache(maxsize=1024)
 def _other_spellings(names: tuple[str, ...]) -> dict[str, str]:
     """Names in another spelling of a key that a passage may have and these names lack."""
-    found: dict[str, str] = {}
-    for name in names:
-        plain = plain_name(name)
-        if name not in KNOWN_KEYS and plain in KNOWN_KEYS and plain not in names and plain not in found.values():
-            found[name] = plain
-    return found
+    plain = {plain_name(name): name for name in reversed(names) if name not in KNOWN_KEYS}
+    return {name: key for key, name in plain.items() if key in KNOWN_KEYS and key not in names}
 
 
 def _is_empty_search(row: Mapping[str, Any]) -> bool:
@@ -141,6 +157,7 @@ def _is_empty_search(row: Mapping[str, Any]) -> bool:
 @lru_cache(maxsize=1024)
 def _passage_keys(names: tuple[object, ...]) -> tuple[tuple[str, ...], ...]:
     """The keys of a passage that may have its text, id, score and relevance, in order of preference."""
+    # In what LangChain's dumpd writes (with "lc"), the id is the path of a class.
     fields = (TEXT_KEYS, () if "lc" in names else ID_KEYS, SCORE_KEYS, RELEVANCE_KEYS)
     return tuple(tuple(key for key in keys if key in names) for keys in fields)
 
@@ -150,15 +167,23 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
         next((row[key] for key in keys if is_given(row[key]) and not isinstance(row[key], Mapping)), None)
         for keys in _passage_keys(tuple(row))
     )
-    if isinstance(relevance, bool):
-        relevance = float(relevance)
+    relevance = float(relevance) if isinstance(relevance, bool) else relevance
+    hop, search = _hop_of(row), row.get("search")
     return LoggedPassage(
         None if text is None else as_text(text, f"text of passage {rank}"),
         None if name is None else as_id(name, "doc_id"),
         _minus_distance(row) if score is None else _as_score(score, f"score of passage {rank}"),
         None if relevance is None else _as_score(relevance, f"relevance of passage {rank}"),
-        *_found_by(row, rank),
+        hop,
+        as_text(search, f"search of passage {rank}") if hop is not None and is_given(search) else None,
     )
+
+
+def _hop_of(row: Mapping[str, Any]) -> int | None:
+    """In which of an agent's searches a passage was found. A field of that name may mean something else."""
+    hop = row.get("hop")
+    whole = isinstance(hop, int | float) and not isinstance(hop, bool) and hop >= 0 and float(hop).is_integer()
+    return int(hop) if whole and hop is not None else None
 
 
 def _as_score(value: Any, what: str) -> float:
@@ -172,13 +197,3 @@ def _minus_distance(row: Mapping[str, Any]) -> float | None:
     distance = row.get("distance")
     known = isinstance(distance, int | float) and not isinstance(distance, bool) and "entity" not in row
     return -as_number(distance, "distance") if known and is_given(distance) else None
-
-
-def _found_by(row: Mapping[str, Any], rank: int) -> tuple[int | None, str | None]:
-    """In which hop of an agent a passage was found, and by which search."""
-    hop = row.get("hop")
-    if isinstance(hop, float) and hop.is_integer():
-        hop = int(hop)
-    if not isinstance(hop, int) or isinstance(hop, bool) or hop < 0:
-        return None, None  # a field of that name may mean something else
-    return hop, as_text(row["search"], f"search of passage {rank}") if is_given(row.get("search")) else None

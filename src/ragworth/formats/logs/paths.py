@@ -11,13 +11,17 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ragworth.formats.logs.fields import FIELDS, FieldFinder
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
+from ragworth.formats.logs.names import FIELDS, plain_name
+from ragworth.formats.logs.values import as_row
+
+Converter = Callable[[Any], Any]
 
 
 def find_field(value: Any, field: str) -> Any:
     """Return the value of a field of ours that an object has under a usual name, or None."""
-    return FieldFinder({field: FIELDS[field]}).get(value, field) if isinstance(value, Mapping) else None
+    keys = {plain_name(key): key for key in reversed(value)} if isinstance(value, Mapping) else {}
+    return next((value[keys[name]] for name in FIELDS[field] if name in keys), None)
 
 
 def find_documents(value: Any) -> list[Any] | None:
@@ -33,7 +37,7 @@ def find_only_text(value: Any) -> str | None:
     return texts[0] if len(texts) == 1 else None
 
 
-CONVERTERS: dict[str, Callable[[Any], Any]] = {
+CONVERTERS: dict[str, Converter] = {
     "user": find_question,
     "assistant": find_answer,
     "references": find_references,
@@ -42,10 +46,14 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "accepted": lambda value: find_field(value, "accepted"),
     "only_text": find_only_text,
     "json": parse_if_json,
-    "from_one": lambda value: max(int(value) - 1, 0) if isinstance(value, int) else value,
-    "bars": lambda value: value.split("|") if isinstance(value, str) else value,
 }
-"""Converters by name. ``from_one``: a number that counts from 1. ``bars``: texts that are joined by ``|``."""
+"""Converters by name. None stands for nothing found, so that the next alternative counts."""
+
+
+def converter(function: Converter) -> Converter:
+    """Register a converter under the name of its function."""
+    CONVERTERS[function.__name__] = function
+    return function
 
 
 class Path(NamedTuple):
@@ -77,17 +85,19 @@ def find(value: Any, paths: str) -> Any:
 
 
 def follow(value: Any, place: str) -> Any:
-    """Return the value at a place, or None. A key may have dots itself, as columns of tables have."""
+    """Return the value at a place, or None. A key may have dots itself, as columns of tables have.
+
+    Without a place, it is the value itself.
+    """
     if not place:
         return value
-    value = parse_if_json(value)
-    if isinstance(value, list):
-        first, _, rest = place.partition(".")
-        element = value[int(first)] if first.isdecimal() and int(first) < len(value) else None
-        return follow(element, rest) if rest else element
-    if not isinstance(value, Mapping):
-        return None
-    if place in value:
+    if isinstance(value, Mapping) and place in value:
         return value[place]
     first, dot, rest = place.partition(".")
-    return follow(value.get(first), rest) if dot else None
+    value = parse_if_json(value)
+    if isinstance(value, list):
+        inner = value[int(first)] if first.isdecimal() and int(first) < len(value) else None
+    else:
+        row = as_row(value)
+        inner = None if row is None else row.get(first)
+    return follow(inner, rest) if dot and inner is not None else inner

@@ -17,9 +17,10 @@ from ragworth.core.errors import format_count, quote_short
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
-from ragworth.formats.logs.fields import FIELDS, FieldFinder
+from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
 from ragworth.formats.logs.missing_answers import ERROR
+from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.paths import find, parse_paths
 from ragworth.formats.logs.records import LoggedPassage, LogRecord

@@ -1,0 +1,521 @@
+"""Logs of evaluation tools and frameworks. Adding a tool is one more :class:`LogSpec`, and its line in the catalogue.
+
+A sign must be one that no other log has. Converters (``@name``) that only tools need are here, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from ragworth.core.errors import format_count, quote_short
+from ragworth.data.collection import plain_text, text_id
+from ragworth.data.definitions import TRUNCATED
+from ragworth.formats.grades import direction_of_name, name_with_direction
+from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.messages import find_answer, parse_if_json, role_of
+from ragworth.formats.logs.missing_answers import ERROR
+from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
+from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.paths import converter, find
+from ragworth.formats.logs.values import as_answer, as_row
+from ragworth.formats.values import WrongLineError, objects
+
+GRADE_COLUMNS = {name for names in GRADE_FIELDS.values() for name in names}
+
+
+@converter
+def error(value: Any) -> str | None:
+    """Return the status of an answer beside an error."""
+    return ERROR if value else None
+
+
+@converter
+def cut(value: Any) -> str | None:
+    """Return the status of an answer by the reason why the model stopped."""
+    return TRUNCATED if value in ("length", "max_tokens") else None
+
+
+@converter
+def from_one(value: Any) -> Any:
+    """Return the number of a repeat that counts from 1."""
+    number = int(value) if isinstance(value, str) and value.isdecimal() else value
+    return max(number - 1, 0) if isinstance(number, int) else number
+
+
+@converter
+def known_scores(row: Row) -> dict[str, Any]:
+    """Return the columns of numbers whose names say which way they are better."""
+    names = [name for name in row if direction_of_name(str(name)) and plain_name(name) not in GRADE_COLUMNS]
+    return {name: row[name] for name in names if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?|nan|None|", str(row[name]))}
+
+
+@converter
+def without_hops(passages: Any) -> Any:
+    """Return passages as they were in the corpus: ragas' writer of multi-hop questions puts ``<1-hop>`` in front."""
+    texts = as_passages(passages) or []
+    return [each if each.text is None else re.sub(r"\A<\d+-hop>\s*", "", each.text) for each in texts]
+
+
+RAGAS = LogSpec(
+    name="ragas",
+    title="a ragas dataset",
+    signs=(
+        "user_input retrieved_contexts|response|reference|reference_contexts",
+        "question contexts answer|ground_truth|ground_truths !predicted_answer !predicted_answers",
+    ),
+    fields={
+        "query": "query_id | sample_id | id",
+        "question": "user_input | question",
+        "system": "system | pipeline | configuration | run_id | experiment_name",
+        "passages": "retrieved_contexts | contexts",
+        "answer": "response | answer",
+        "accepted": "reference | ground_truth | ground_truths | *",
+        "relevant": "reference_contexts@without_hops",
+        "grades": "@known_scores",
+    },
+).format()
+
+
+@converter
+def bars(value: Any) -> Any:
+    """Return texts that are joined by ``|``, as deepeval writes lists in tables and JSON lines."""
+    return value.split("|") if isinstance(value, str) else value
+
+
+@converter
+def named_scores(metrics: Any) -> dict[str, Any]:
+    """Return the scores in a list of metrics by their names."""
+    return {str(each["name"]): each.get("score") for each in objects(metrics) if each.get("name")}
+
+
+DEEPEVAL = LogSpec(
+    name="deepeval",
+    title="deepeval test cases or goldens",
+    signs=("input actual_output|actualOutput|expected_output|expectedOutput|retrieval_context|retrievalContext",),
+    rows="testCases | test_cases | goldens",
+    fields={
+        "query": "query_id | id",
+        "question": "input",
+        "passages": "retrieval_context@bars",
+        "answer": "actual_output",
+        "accepted": "expected_output",
+        "relevant": "context@bars",  # what the answer should rest on
+        "grades": "metrics_data@named_scores",
+    },
+).format()
+
+DOCUMENT = "page_content|kwargs.page_content"
+LANGCHAIN = LogSpec(
+    name="langchain",
+    title="LangChain documents, or results of chains",
+    signs=tuple(
+        f"{name}.0.page_content|{name}.0.kwargs.page_content" for name in ("context", "source_documents", "documents")
+    ),
+    documents=DOCUMENT,
+    fields={
+        "query": "query_id | id",
+        "question": "input | question | query",
+        "system": "system | run_id",
+        "passages": "context | source_documents | documents",
+        "answer": "answer | result | output",
+        "accepted": "reference | ground_truth | expected | reference_answer",
+    },
+).format()
+
+LLAMAINDEX = LogSpec(
+    name="llamaindex",
+    title="LlamaIndex nodes, responses or labelled datasets",
+    signs=("source_nodes", "query reference_answer query_by|reference_answer_by"),
+    documents="id_|node.id_",
+    rows="examples | predictions",
+    fields={
+        "query": "query_id",
+        "question": "query | question",
+        "system": "system | run_id",
+        "passages": "source_nodes | contexts | nodes",
+        "answer": "response | answer",
+        "accepted": "reference_answer",
+    },
+).format()
+
+
+def _haystack_evaluation(document: Row) -> list[Any] | None:
+    """Return the rows of an evaluation: its inputs and the scores of each metric are columns."""
+    inputs, results = as_row(document.get("inputs")), as_row(document.get("results")) or {}
+    scores = {str(name): each["individual_scores"] for name, each in results.items() if find(each, "individual_scores")}
+    if inputs is None or not scores:
+        return None
+    columns = {str(name): each for name, each in inputs.items() if isinstance(each, list)}
+    if {"predicted_answer", "predicted_answers"} & columns.keys():  # then an answer is the right one
+        columns = {f"ground_truth_{name}" if name in ("answer", "answers") else name: columns[name] for name in columns}
+    rows = (dict(zip(columns, row, strict=True)) for row in zip_longest(*columns.values()))
+    graded = (dict(zip(scores, row, strict=True)) for row in zip_longest(*scores.values()))
+    run = {"run_name": document.get("run_name"), "individual_scores": True}
+    return [{**(row or {}), **run, "scores": grades or {}} for row, grades in zip_longest(rows, graded)]
+
+
+def _haystack_output(row: Row, finder: FieldFinder) -> Row:
+    """Return a row with the outputs of a pipeline's components as fields.
+
+    Of several components with documents, a ranker's count, or else the last one's. The answer knows its question.
+    """
+    fields = dict(as_row(row.get("init_parameters")) or row)  # GeneratedAnswer.to_dict
+    for whole in [each for each in fields.values() if isinstance(each, Mapping)]:
+        if any(
+            isinstance(part, Mapping) and {"documents", "answers", "replies"} & set(part) for part in whole.values()
+        ):
+            fields = {**whole, **fields}  # the output is in a field of its own
+    parts = {name: part for name, part in fields.items() if isinstance(part, Mapping) and name != "scores"}
+    found: dict[str, Any] = {}
+    for _, part in sorted(parts.items(), key=lambda each: "rank" in each[0].lower()):
+        found |= {name: part[name] for name in ("documents", "answers", "replies", "query", "question") if name in part}
+    fields = {**found, **fields}
+    replies = fields.get("replies", fields.get("answers"))
+    if isinstance(replies, list):
+        if len(replies) > 1:
+            finder.note("only the first of several replies to a question is read")
+        first = as_row(replies[0]) if replies else None
+        inner = as_row((first or {}).get("init_parameters")) or first or {}
+        known = {name: inner[name] for name in ("query", "documents") if inner.get(name)}
+        fields = {**known, **fields, "replies": find_answer([inner] if inner else replies[:1])}
+    return {name: each for name, each in fields.items() if name not in parts}
+
+
+HAYSTACK = LogSpec(
+    name="haystack",
+    title="documents, answers, pipeline outputs or evaluations of Haystack",
+    signs=(
+        "documents.0.content documents.0.meta|documents.0.blob|documents.0.score",
+        "*.documents.0.meta|*.*.documents.0.meta|*.answers.0.init_parameters !inputs !observations !input !spans",
+        "init_parameters.documents",
+        "inputs results individual_scores",
+    ),
+    documents="content meta|blob|score|sparse_embedding !role",
+    rows=_haystack_evaluation,
+    prepare=_haystack_output,
+    fields={
+        "question": "query | question | questions",
+        "query": "query_id | id",
+        "system": "system | run_id | run_name",
+        "passages": "documents | retrieved_documents | contexts | context",
+        "answer": "predicted_answers | predicted_answer | replies | data | responses | response | answer",
+        "accepted": "ground_truth_answers | ground_truth_answer | reference | expected | ground_truth",
+        "relevant": "ground_truth_documents",
+        "grades": "scores",
+    },
+).format()
+
+
+def _inspect_samples(document: Row) -> list[Any] | None:
+    """Return the samples of a log, with the facts about its run."""
+    samples = document.get("samples")
+    run = {**(as_row(document.get("eval")) or {}), "status": document.get("status")}
+    return [{**(as_row(sample) or {}), "run": run} for sample in samples] if isinstance(samples, list) else None
+
+
+def _inspect_sample(row: Row, finder: FieldFinder) -> Row:
+    if (status := find(row, "run.status")) not in (None, "success"):
+        whole = find(row, "run.dataset.samples")
+        finder.note(f"the run ended with status {quote_short(status, 24)}; it would have {whole} samples if complete")
+    return row
+
+
+@converter
+def inspect_grades(scores: Any) -> dict[str, Any]:
+    """Return the grades of a sample, with the values that inspect_ai's accuracy gives to its letters."""
+    grades: dict[str, Any] = {}
+    for name, score in (as_row(scores) or {}).items():
+        value = (as_row(score) or {}).get("value")
+        for part, each in value.items() if isinstance(value, Mapping) else [("", value)]:
+            letter = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}.get(each, each) if isinstance(each, str) else each
+            grades[f"{name}/{part}" if part else str(name)] = None if isinstance(each, list) else letter
+    return grades
+
+
+INSPECT = LogSpec(
+    name="inspect_ai",
+    title="a log of inspect_ai",
+    signs=("eval.task",),
+    rows=_inspect_samples,
+    prepare=_inspect_sample,
+    quiet=True,
+    fields={
+        "query": "id",
+        "question": "input@user",
+        "system": "metadata.* | run.metadata.* | run.model",
+        "repeat": "epoch@from_one",
+        "passages": "metadata.* | run.metadata.*",
+        "passage_ids": "metadata.*",
+        "answer": "output.choices.0.message@assistant | output.completion@assistant",
+        "accepted": "target",
+        "relevant": "metadata.*",
+        "relevant_ids": "metadata.*",
+        "status": "error@error | output.choices.0.stop_reason@cut",
+        "grades": "scores@inspect_grades",
+    },
+).format()
+
+
+def _join_pairs(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:
+    """Yield rows, and of those with the answers of two systems one row for each system.
+
+    A label of a pair, from −2 to 2, says how much better the second answer is. Each system gets half of it, with its
+    sign, so that the difference of the two is the label. Labels of several people and pairs are averaged.
+    """
+    systems: dict[tuple[Any, Any], tuple[int, dict[str, Any]]] = {}
+    for place, row in rows:
+        if "model1" not in row or "model2" not in row:
+            yield place, row
+            continue
+        # Ids are unique within a dataset only.
+        query = ":".join(str(row[name]) for name in ("dataset", "query_id") if row.get(name) is not None)
+        labels = {name: row[name] for name in row if name.endswith("_label") and isinstance(row[name], int | float)}
+        shared = {name: row[name] for name in row if name not in ("model1", "model2", "dataset", *labels)}
+        for part, sign in (("model1", -0.5), ("model2", 0.5)):
+            model = {name: find(row, f"{part}.{name}") for name in ("model_name", "response")}
+            kept = {**shared, "query_id": query, **model, "metrics": {}}
+            of_system = systems.setdefault((query, model["model_name"]), (place, kept))[1]
+            if of_system["response"] != model["response"]:
+                system = quote_short(model["model_name"], 24)
+                reject(place, f"query {quote_short(query, 24)} has two answers of system {system}")
+                continue
+            for name, label in labels.items():
+                aspect = f"human-{name.removesuffix('_label')}-preference"
+                of_system["metrics"].setdefault(aspect, []).append(sign * label)
+    yield from systems.values()
+
+
+RAGCHECKER = LogSpec(
+    name="ragchecker",
+    title="RAGChecker's inputs, results or human labels",
+    signs=("query gt_answer", "query model1 model2"),
+    rows="results",
+    collect=_join_pairs,
+    fields={
+        "query": "query_id",
+        "question": "query",
+        "system": "system | model_name",
+        "passages": "retrieved_context",
+        "answer": "response",
+        "accepted": "gt_answer",
+        "grades": "metrics",
+    },
+).format()
+
+
+def _join_passages(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:
+    """Yield a row for each query and run, with its passages, of rows with one passage each."""
+    groups: dict[tuple[Any, ...], tuple[int, dict[str, Any]]] = {}
+    for place, row in rows:
+        key = (*(finder.get(row, name) for name in ("system", "query", "question")), row.get("query_run"))
+        others = {name: value for name, value in row.items() if name != "passage_id"}
+        group = groups.setdefault(key, (place, {**others, "passage": [], "generated_answer": None}))[1]
+        answer = row.get("generated_answer")
+        if answer and group["generated_answer"] not in (None, answer):
+            reject(place, f"query {quote_short(row.get('query'), 24)} has two different answers in one run")
+            continue
+        group["generated_answer"] = group["generated_answer"] or answer or None
+        if answer in ("NO_ANSWER", "API_ERROR"):
+            group["status"] = str(answer).lower().replace("_", "-")
+        elif isinstance(text := row.get("passage"), str) and text.strip():
+            group["passage"].append({"text": text, "doc_id": row.get("passage_id")})
+    yield from groups.values()
+
+
+OPEN_RAG_EVAL = LogSpec(
+    name="open-rag-eval",
+    title="results of open-rag-eval",
+    signs=("query passage generated_answer",),
+    collect=_join_passages,
+    fields={
+        "query": "query_id",
+        "question": "query",
+        "system": "system | run_id",
+        "repeat": "query_run@from_one",
+        "passages": "passage",
+        "answer": "generated_answer",
+        "accepted": "expected_answer",
+        "status": "status",
+    },
+).format()
+
+COMPARISON = re.compile(
+    r"equals|similar(:\w+)?|(model-graded-)?factuality|levenshtein|rouge-n|[bg]leu|meteor|i?contains-any"
+)
+"""Assertions of promptfoo whose value is an accepted answer."""
+
+
+def _promptfoo_result(row: Row, finder: FieldFinder) -> Row:
+    """Return a result with its variables, accepted answers, status and grades."""
+    test, response = as_row(row.get("testCase")) or {}, as_row(row.get("response")) or {}
+    variables = as_row(row.get("vars")) or as_row(test.get("vars")) or {"question": find(row, "prompt.raw")}
+    assertions, parts = objects(test.get("assert")), objects(find(row, "gradingResult.componentResults"))
+    output = response.get("output")
+    failed = response.get("error") or row.get("failureReason") == 2 or (output in (None, "") and row.get("error"))
+    answer = find_answer(output)
+    return {
+        **row,
+        "vars": variables,
+        "answer": json.dumps(output, ensure_ascii=False) if answer is None and output not in (None, "") else answer,
+        "references": _compared_texts(assertions, variables, finder),
+        "status": ERROR if failed else cut(response.get("finishReason")),
+        # Without assertions, promptfoo passes every answer, which says nothing.
+        "grades": _promptfoo_grades(row, parts) if parts or assertions else {},
+    }
+
+
+def _compared_texts(assertions: list[dict[str, Any]], variables: Row, finder: FieldFinder) -> list[str] | None:
+    """The texts that assertions compare an answer with, with the variables filled in."""
+    whole = [each.get("value") for each in assertions if COMPARISON.fullmatch(str(each.get("type")))]
+    contained = [each.get("value") for each in assertions if each.get("type") in ("contains", "icontains")]
+    if len(contained) > 1 and not whole:
+        finder.note("texts are not read as accepted answers where an answer must contain several")
+    values = whole or (contained if len(contained) == 1 else [])
+    given = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    texts = [text for each in given if not isinstance(each, Mapping | list) and (text := as_answer(each))]
+    filled = [re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda name: str(variables.get(name[1], name[0])), text) for text in texts]
+    return list(dict.fromkeys(text for text in filled if "{{" not in text and "://" not in text)) or None
+
+
+def _promptfoo_grades(row: Row, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The verdict on an answer and its score, those of single assertions by their kind, and named metrics.
+
+    Higher scores are better, whatever the name of the metric.
+    """
+    grades: dict[str, Any] = {"pass": row.get("success"), "score": row.get("score")}
+    for part in parts:
+        kind, failed = find(part, "assertion.type"), find(part, "metadata.graderError")
+        if kind and not find(part, "assertion.metric"):
+            grades.setdefault(str(kind), []).append(None if failed else part.get("score"))
+    grades |= as_row(row.get("namedScores")) or {}
+    return {name_with_direction(str(name), 1): value for name, value in grades.items()}
+
+
+def _name_providers(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:
+    """Yield rows with the names of systems, if there are several, and with the numbers of repeats.
+
+    The same question with other variables, such as other passages, is a question of its own.
+    """
+    placed = list(rows)
+    labels = dict.fromkeys(str(find(row, "prompt.label | promptIdx")) for _, row in placed)
+    prompts = {text: text if len(text) <= 40 else f"prompt {number}" for number, text in enumerate(labels, 1)}
+    long = [f"{name} is {quote_short(text, 48)}" for text, name in prompts.items() if name != text and len(prompts) > 1]
+    if long:
+        finder.note(f"names of systems end in the prompt; {'; '.join(long)}")
+    systems: list[str] = []
+    for _, row in placed:
+        prompt = prompts[str(find(row, "prompt.label | promptIdx"))]
+        provider = str(find(row, "provider.label | provider.id | provider"))
+        systems.append(f"{provider}, {prompt}" if len(prompts) > 1 else provider)
+    tests: dict[str, dict[str, int]] = {}
+    asked: Counter[tuple[str, str, int]] = Counter()
+    for (place, row), system in zip(placed, systems, strict=True):
+        question = plain_text(str(finder.get(row, "question")))
+        same = tests.setdefault(question, {})
+        number = same.setdefault(json.dumps(row["vars"], sort_keys=True, default=str), len(same) + 1)
+        query = f"{text_id(question)}-{number}" if number > 1 and "question" not in finder.columns else None
+        name, key = system if len(set(systems)) > 1 else None, (system, question, 0 if query is None else number)
+        yield place, {**row, "query": query, "system": name, "repeat": asked[key]}
+        asked[key] += 1
+    if again := sum(len(same) > 1 for same in tests.values()):
+        which = format_count(again, "question occurs", "questions occur")
+        finder.note(f"{which} with different variables; each is read as a question of its own")
+
+
+PROMPTFOO = LogSpec(
+    name="promptfoo",
+    title="results of promptfoo",
+    signs=("vars|testCase success score",),
+    rows="results.results | results",
+    prepare=_promptfoo_result,
+    collect=_name_providers,
+    quiet=True,
+    fields={
+        "query": "query",
+        "question": "vars.*",
+        "passages": "response.metadata.* | response.output.* | vars.*",
+        "answer": "answer",
+        "accepted": "vars.* | references",
+        "status": "status",
+        "grades": "grades",
+    },
+).format()
+
+
+@converter
+def reply(messages: Any) -> str | None:
+    """Return the assistant's answer to the user's last message."""
+    return find_answer([each for each in _after_question(messages) if role_of(each) == "assistant"])
+
+
+@converter
+def tool_results(messages: Any) -> list[Any] | None:
+    """Return what tools returned after the user's last message."""
+    results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
+    found: list[Any] = []
+    for message in results:
+        content = parse_if_json(message.get("content"))
+        listed = find(content, "results | documents | chunks | passages | hits | matches | data")
+        items = listed if isinstance(listed, list) else content if isinstance(content, list) else [content]
+        found += items if _are_passages(items) else [str(message["content"])] if message.get("content") else []
+    return found if results else None
+
+
+def _after_question(messages: Any) -> list[dict[str, Any]]:
+    listed = objects(messages)
+    last = max((number for number, each in enumerate(listed) if each.get("role") == "user"), default=-1)
+    return listed[last + 1 :]
+
+
+def _are_passages(items: list[Any]) -> bool:
+    try:
+        return all(each.text is not None for each in as_passages(items) or ())
+    except WrongLineError:
+        return False
+
+
+@converter
+def search_results(output: Any) -> list[Any] | None:
+    """Return the chunks that a file search found. Several chunks of a file have its id, so the text names them."""
+    found = [each for item in objects(output) for each in objects(item.get("results"))]
+    return [{"text": each.get("text"), "score": each.get("score")} for each in found] or None
+
+
+@converter
+def citations(cited: Any) -> list[Any]:
+    """Return the passages that Azure cites."""
+    return [{"text": each.get("content")} for each in objects(cited)]
+
+
+def _note_turns(row: Row, finder: FieldFinder) -> Row:
+    messages = objects(find(row, "messages | input | request.messages"))
+    if sum(each.get("role") == "user" for each in messages) > 1:
+        finder.note("only the last question of each conversation is read")
+    return row
+
+
+CHAT = LogSpec(
+    name="chat",
+    title="a log of a chat model",
+    signs=(
+        "messages.0.role|input.0.role|request.messages.0.role !observations !traceId !trace_id !run_type !vars",
+        "response.choices|response.output.0.type|output.choices|completion.choices|choices !vars !run_type !traceId",
+        "input output.0.type !observations !traceId !trace_id",
+    ),
+    prepare=_note_turns,
+    fields={
+        "query": "query_id | qid | question_id",
+        "question": "messages@user | input@user | request.messages@user | request.input@user | *",
+        "passages": "messages@tool_results | input@tool_results | request.messages@tool_results"
+        " | response.output@search_results | output@search_results"
+        " | response.choices.0.message.context.citations@citations | choices.0.message.context.citations@citations | *",
+        "answer": "response@assistant | completion@assistant | output@assistant | choices@assistant"
+        " | messages@reply | input@reply | request.messages@reply | *",
+    },
+).format()
