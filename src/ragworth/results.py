@@ -33,11 +33,11 @@ from ragworth.core.errors import FormatError, TableError, format_count, format_l
 from ragworth.core.file_record import RECORD_NAME as RECORD
 from ragworth.core.file_record import FileRecord
 from ragworth.core.nested_text import parse_json
-from ragworth.core.parquet import read_parquet
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import conversation_ids
-from ragworth.data.html_table import html_table
+from ragworth.data.parts import read_parquet
+from ragworth.data.tables import html_table
 from ragworth.data.turns import check_turns
 from ragworth.scoring import passage_tokens, reads_file, score
 

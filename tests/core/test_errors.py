@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ragworth.core.errors import SURFACE, FormatError, Hint, InputError, MissingInputError, UnknownNameError, give_input
-from ragworth.data.notes import Note
+from ragworth.data.tables import Note
 from ragworth.metrics import METRICS
 
 

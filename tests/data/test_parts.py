@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ragworth.core.errors import TableError
 from ragworth.data import Contexts, Judgments, Scores, parts
-from ragworth.data.duplicates import duplicate_rows
+from ragworth.data.parts import duplicate_rows
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_the_order_of_columns_matters_to_a_row() -> None:
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if all rows hashed alike, only equal ones would count."""
-    monkeypatch.setattr("ragworth.data.duplicates._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
+    monkeypatch.setattr("ragworth.data.parts._hashes", lambda frame, columns: frame["x"].hash(1).to_numpy() * 0)
     frame = pl.DataFrame({"x": ["a", "b", "a", "c"]})
     assert duplicate_rows(frame, ["x"]).tolist() == [2]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.data import definitions
+from ragworth.data import tables
 from ragworth.generation import oracle
 from ragworth.graders import coverage, ideal, utility
 from ragworth.tasks import findings, labels, text_lookup
@@ -14,7 +14,7 @@ from ragworth.text_match import bertscore
 
 PAGE = (Path(__file__).parents[2] / "docs" / "answers.md").read_text(encoding="utf-8")
 STATUSES = [
-    definitions.TRUNCATED, definitions.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
+    tables.TRUNCATED, tables.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
     text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS,
     text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
     oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL,

@@ -16,7 +16,7 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError, ModelError
-from ragworth.data.token_counter import TokenCounter
+from ragworth.data.tokens import TokenCounter
 from ragworth.graders import encoders
 from ragworth.graders.contract import Grader
 from ragworth.graders.grading import GRADERS, GradingResult, build_grader, grading_task, to_answer_book

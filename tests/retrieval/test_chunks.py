@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ragworth
 from ragworth.core.errors import FormatError, InputError, TableError
-from ragworth.data.token_counter import WORD_PATTERN
+from ragworth.data.tokens import WORD_PATTERN
 from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, find_tables, in_chunking, origin
 from ragworth.text_match.sentences import sentence_starts
 

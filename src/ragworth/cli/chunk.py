@@ -188,7 +188,7 @@ def _write_labels(table: Any, labels: str, name: str | None) -> None:
 def _report(frame: Any, output: str, tokenizer: str | None) -> None:
     """How many passages there are, and how long: in tokens of the model by whose they were cut."""
     from ragworth.core.errors import format_count
-    from ragworth.data.token_counter import WORD_PATTERN
+    from ragworth.data.tokens import WORD_PATTERN
     from ragworth.report.render import printable
 
     sizes = frame["text"].str.count_matches(WORD_PATTERN) if tokenizer is None else _tokens(frame["text"], tokenizer)

@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.comparison.score_matrix import direction, is_metric, value_bounds
 from ragworth.core.errors import InputError, MetricError, format_list
-from ragworth.data.html_table import html_table
+from ragworth.data.tables import html_table
 from ragworth.stats.power import smallest_p
 
 

@@ -19,9 +19,10 @@ Polars frame. ``notes`` lists problems found along the way, such as skipped line
 """
 
 from ragworth.data.contexts import MAX_RANK, Contexts
-from ragworth.data.definitions import (
+from ragworth.data.tables import (
     ANSWERED_STATUSES,
     EMPTY_ANSWER,
+    OK,
     TRUNCATED,
     UNDECIDED,
     Answers,
@@ -29,8 +30,9 @@ from ragworth.data.definitions import (
     Outcomes,
     Ratings,
     Scores,
+    Table,
+    constant_column,
 )
-from ragworth.data.schema import OK, Table, constant_column
 
 __all__ = [
     "ANSWERED_STATUSES",

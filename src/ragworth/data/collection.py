@@ -13,10 +13,9 @@ import polars as pl
 from ragworth.core.errors import TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts, Judgments, Ratings, coercion
 from ragworth.data.coercion import Data
-from ragworth.data.duplicates import duplicate_rows
-from ragworth.data.notes import Note
-from ragworth.data.token_counter import WORD_COUNTER, WORD_PATTERN, TokenCounter, token_counter
-from ragworth.data.token_counter import WORD_UNIT as WORD_UNIT  # studies and fitting import it from here
+from ragworth.data.parts import duplicate_rows
+from ragworth.data.tables import Note
+from ragworth.data.tokens import WORD_COUNTER, WORD_PATTERN, WORD_UNIT, TokenCounter, token_counter
 from ragworth.data.turns import check_turns, empty_turns
 
 TurnForm = Literal["conversation", "rewrite", "turn"]

@@ -13,7 +13,7 @@ from ragworth.data import coercion
 from ragworth.data.coercion import Data
 from ragworth.data.parts import only_value, with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, Ints, Ties, order_contexts, rising_notes
-from ragworth.data.schema import Table, constant_column
+from ragworth.data.tables import Table, constant_column
 
 MAX_RANK = 1_000_000
 """The deepest rank allowed; a larger number is a score or an id in the wrong column."""

@@ -7,6 +7,7 @@ changes, and constant columns of each part become literals. Concatenating the pa
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
@@ -17,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ragworth.core.errors import FormatError
+
 MIN_ROWS_TO_SPLIT = 1_000_000
 """Tables with at least this many rows are split into parts."""
 
@@ -24,7 +27,10 @@ MAX_PARTS = 256
 """A table that would need more parts stays whole."""
 
 BLOCK_ROWS = 1 << 19
-"""Rows compared per block."""
+"""Rows compared or hashed at a time."""
+
+HASH_SEED = 2026
+"""Seed of the hash; any number works."""
 
 
 def split_frame(frame: pl.DataFrame, by: Sequence[str]) -> list[pl.DataFrame]:
@@ -54,6 +60,20 @@ def slices(parts: Sequence[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
                 waiting = []
     if waiting:
         yield join_frames(waiting)
+
+
+def read_parquet(source: str | os.PathLike[str] | bytes, *, name: str = "", rows: int | None = None) -> pl.DataFrame:
+    """Read a file, or the bytes of one; ``rows`` limits the rows. ``name`` is for errors."""
+    try:
+        return pl.read_parquet(source if isinstance(source, bytes) else Path(source), n_rows=rows, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:  # a panic is no `Exception`
+        found = str(error).partition("\n")[0][:120]
+        raise FormatError(
+            f"can't be read as Parquet ({found})",
+            file=name or ("" if isinstance(source, bytes) else str(source)),
+            expected="a Parquet file",
+            remedy="write or download the file again",
+        ) from error
 
 
 def write_parquet(parts: Sequence[pl.DataFrame], target: IO[bytes] | str | Path) -> None:
@@ -140,3 +160,36 @@ def _share_equal_columns(parts: list[pl.DataFrame], name: str) -> list[pl.DataFr
         return parts
     own = first.gather(np.arange(len(first)))  # a slice would keep the whole column in memory
     return [part.with_columns(own) for part in parts]
+
+
+def duplicate_rows(table: pl.DataFrame | Sequence[pl.DataFrame], columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Indices of rows that repeat the ``columns`` of an earlier row, in a frame or across the parts of a table."""
+    parts = [table] if isinstance(table, pl.DataFrame) else table
+    hashes = np.concatenate([_hashes(part, columns) for part in parts])
+    ordered = np.sort(hashes)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(hashes, twice))
+    chosen = pl.concat(list(_chosen(parts, columns, rows)))
+    first = chosen.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    return np.asarray(rows[~first], dtype=np.int64)
+
+
+def _chosen(
+    parts: Sequence[pl.DataFrame], columns: Sequence[str], rows: npt.NDArray[np.int64]
+) -> Iterator[pl.DataFrame]:
+    """Select rows of the parts by their index in the whole table."""
+    low = 0
+    for part in parts:
+        begin, end = np.searchsorted(rows, [low, low + part.height])
+        yield part.select(columns)[rows[begin:end] - low]
+        low += part.height
+
+
+def _hashes(frame: pl.DataFrame, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
+    hashes = np.empty(frame.height, dtype=np.uint64)
+    chosen = frame[list(columns)]
+    for low in range(0, frame.height, BLOCK_ROWS):
+        hashes[low : low + BLOCK_ROWS] = chosen.slice(low, BLOCK_ROWS).hash_rows(HASH_SEED).to_numpy()
+    return hashes

@@ -15,7 +15,7 @@ from ragworth import formats
 from ragworth.core.errors import InputError, format_list
 from ragworth.core.files import refuse_links
 from ragworth.data.coercion import package_of, to_frame
-from ragworth.data.html_table import html_table
+from ragworth.data.tables import html_table
 from ragworth.evaluation import stages, two_judges
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.model_pool import NONE, ModelPool, resolve_model_path, with_model

@@ -22,8 +22,8 @@ import polars as pl
 from ragworth import __version__
 from ragworth.core.errors import FormatError
 from ragworth.core.nested_text import parse_json
-from ragworth.core.parquet import read_parquet
 from ragworth.data import Table, parts
+from ragworth.data.parts import read_parquet
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 
 STAGES_FOLDER = "stages"

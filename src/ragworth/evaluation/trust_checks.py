@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from ragworth.core.cache import settings_folder
 from ragworth.core.errors import MAX_PATH_LENGTH, FormatError, InputError, MissingExtraError, ModelError, quote_short
 from ragworth.core.files import is_inside, write_output
-from ragworth.data.token_counter import tokenizer_file
+from ragworth.data.tokens import tokenizer_file
 from ragworth.formats import FORMATS
 from ragworth.llm import MODELS
 from ragworth.llm.openai.spec import parse_address

@@ -15,7 +15,7 @@ from ragworth.core.errors import FormatError, quote_short
 from ragworth.data import Contexts, Judgments, Ratings, Table
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
-from ragworth.data.token_counter import WORDS
+from ragworth.data.tokens import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import Format, Head, LoadedCollection

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from ragworth.core import parquet
 from ragworth.core.errors import BadLine, FormatError, format_names, quote_short
 from ragworth.core.nested_text import parse_json
 from ragworth.data import Answers, Contexts, Judgments, Ratings, Table, parts
@@ -72,7 +71,7 @@ def read_parquet(path: PathOrStr) -> pl.DataFrame:
     """Read a Parquet file, also if it was compressed again."""
     with open_file(path) as stream:
         packed = Path(path).suffix in (".gz", ".zst")
-        return parquet.read_parquet(stream.read() if packed else path, name=str(path))
+        return parts.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(

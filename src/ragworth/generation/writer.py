@@ -15,7 +15,7 @@ from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
-from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
+from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.tables import read_answer_table
 from ragworth.generation.oracle import ORACLE_SOURCES, OracleSelector

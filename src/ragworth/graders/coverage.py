@@ -15,7 +15,7 @@ import polars as pl
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError, format_count, give_input
 from ragworth.data import OK
-from ragworth.data.token_counter import TokenCounter
+from ragworth.data.tokens import TokenCounter
 from ragworth.generation.answer_book import Answer
 from ragworth.generation.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.graders.contract import Grader

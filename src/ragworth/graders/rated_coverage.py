@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.core.errors import FormatError, InputError, format_list
 from ragworth.data import OK
-from ragworth.data.token_counter import TokenCounter, count_words
+from ragworth.data.tokens import TokenCounter, count_words
 from ragworth.formats import read_ratings
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.tables import read_table

@@ -14,7 +14,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts
-from ragworth.data.notes import Note
+from ragworth.data.tables import Note
 from ragworth.retrieval.contract import Step, StepContext, problems_error
 from ragworth.retrieval.pipeline import Pipeline, StepLike
 from ragworth.retrieval.steps.fused import Fused

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ragworth import __version__
@@ -124,4 +126,14 @@ def provenance(chosen: Study, cases: Sequence[Case], metrics: Sequence[str]) -> 
         models = [each.get("name") for each in facts.get("models", []) if isinstance(each, dict)]
         about = {"name": case.name, "workspace": facts.get("workspace"), "models": models, "seed": facts.get("seed")}
         made["cases"].append({**about, "contexts": digest})
+    return made
+
+
+def matrix(frame: pl.DataFrame, systems: Sequence[str], queries: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Values of a frame (system, query, value) as queries × systems; NaN where there is none."""
+    row, column = ({name: at for at, name in enumerate(names)} for names in (queries, systems))
+    made = np.full((len(queries), len(systems)), np.nan)
+    for system, query, value in frame.select("system", "query", "value").iter_rows():
+        if system in column and query in row and value is not None:
+            made[row[query], column[system]] = value
     return made

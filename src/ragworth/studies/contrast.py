@@ -16,7 +16,6 @@ import polars as pl
 
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.core.errors import InputError
-from ragworth.data.grids import matrix
 from ragworth.report.study.page import StudyPage, estimate_rows
 from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, aspect_of
@@ -24,6 +23,7 @@ from ragworth.stats.clustered import Clusters
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.paired import Test, correct_by_holm, difference
 from ragworth.stats.range_intervals import Bounds
+from ragworth.studies.cases import matrix
 from ragworth.studies.contract import Case
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,6 @@ import polars as pl
 
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import format_count, format_list
-from ragworth.data.grids import matrix
 from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import REQUIRED
@@ -22,6 +21,7 @@ from ragworth.report.study.page import StudyPage, columns, estimate_rows, make_t
 from ragworth.report.wording import between, count_queries, signed, with_interval
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
+from ragworth.studies.cases import matrix
 from ragworth.studies.contract import Case
 from ragworth.studies.contrast import Floats
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import OK, Answers, Contexts, Ratings, Scores
-from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
+from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.evaluation.session import PlanComplete
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings

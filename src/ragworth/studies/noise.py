@@ -18,7 +18,6 @@ from ragworth.annotators.token_confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.core.errors import format_count
 from ragworth.data import ANSWERED_STATUSES
-from ragworth.data.grids import matrix
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
@@ -29,6 +28,7 @@ from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
+from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats

@@ -18,7 +18,6 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Outcomes
-from ragworth.data.grids import matrix
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.graders.utility import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
@@ -34,6 +33,7 @@ from ragworth.score_rows import ScoreRows, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
+from ragworth.studies.cases import matrix
 from ragworth.studies.contract import MEASURES, Case, Published, Study
 from ragworth.tasks.contract import option, parse_numbers
 from ragworth.workspace.config import TaskConfig, Workspace

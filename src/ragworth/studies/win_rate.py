@@ -16,7 +16,6 @@ import polars as pl
 from ragworth.annotators.token_confidence import MEASURES
 from ragworth.core.errors import InputError
 from ragworth.data import OK
-from ragworth.data.grids import matrix
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import count_queries, p_words, percent_interval
@@ -35,6 +34,7 @@ from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import difference
 from ragworth.studies import confidences
 from ragworth.studies.bench import Bench
+from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ragworth.core.errors import ModelError
-from ragworth.data.token_counter import WORD_COUNTER, TokenCounter
+from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.llm.contract import Model, Prompt
 
 

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetP
 from ragworth.core.errors import MAX_PATH_LENGTH, FormatError, InputError, format_list, quote_short
 from ragworth.core.files import paths_outside
 from ragworth.core.nested_text import parse_toml
-from ragworth.data.token_counter import WORDS
+from ragworth.data.tokens import WORDS
 from ragworth.workspace.toml import (
     SWITCH,
     WITHOUT_FALSE,

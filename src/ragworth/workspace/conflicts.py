@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.core.errors import TableError, format_count, quote_short
 from ragworth.data import Judgments
-from ragworth.data.duplicates import duplicate_rows
+from ragworth.data.parts import duplicate_rows
 
 
 class JudgmentSource(NamedTuple):

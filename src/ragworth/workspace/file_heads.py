@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.core import parquet
 from ragworth.core.errors import FormatError
 from ragworth.core.nested_text import max_line
+from ragworth.data import parts
 from ragworth.formats.csv import rows_end
 from ragworth.formats.files import BOM, SPREADSHEETS, PathOrStr, last_line_end, open_file
 from ragworth.formats.heads import suffix_of
@@ -141,7 +141,7 @@ def _read_rows(file: CandidateFile, scratch: Path) -> FileHead:
     if file.path.suffix.lower() != ".parquet":  # compressed once more: there is no way to its beginning
         frame = read_parquet(file.path)
     else:
-        frame = parquet.read_parquet(file.path, rows=HEAD_ROWS + 1)
+        frame = parts.read_parquet(file.path, rows=HEAD_ROWS + 1)
     if frame.height <= HEAD_ROWS:
         return FileHead(file, file.path, True, b"")
     stream = io.BytesIO()

@@ -21,7 +21,7 @@ from ragworth.core.errors import InputError
 from ragworth.core.files import PART_NAME
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
-from ragworth.data.token_counter import WORDS
+from ragworth.data.tokens import WORDS
 from ragworth.formats.csv import write_csv
 from ragworth.formats.files import create_file
 from ragworth.retrieval.document_files import corpus_hash

@@ -16,7 +16,7 @@ from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, format_list
 from ragworth.data import Contexts
-from ragworth.data.notes import Note
+from ragworth.data.tables import Note
 from ragworth.evaluation.model_pool import (
     ModelPool,
     StageProgress,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ragworth.core.errors import FormatError, format_list, format_places, quote_short
 from ragworth.data.collection import plain_text, text_id
-from ragworth.data.definitions import TRUNCATED
+from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import Grade
 from ragworth.formats.logs.fields import FieldFinder, mapping_hint
 from ragworth.formats.logs.missing_answers import ERROR, NO_REFERENCE, is_error_message, is_missing_answer

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ragworth.core.errors import format_names
-from ragworth.data.definitions import TRUNCATED
+from ragworth.data.tables import TRUNCATED
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
 from ragworth.formats.logs.names import FIELDS, plain_name

@@ -14,7 +14,7 @@ from typing import Any
 
 from ragworth.core.errors import format_count, quote_short
 from ragworth.data.collection import plain_text, text_id
-from ragworth.data.definitions import TRUNCATED
+from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import direction_of_name, name_with_direction
 from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
 from ragworth.formats.logs.fields import FieldFinder

@@ -13,7 +13,7 @@ import ragworth
 from ragworth.cli import main
 from ragworth.core.errors import InputError
 from ragworth.data.collection import Collection
-from ragworth.data.token_counter import WORD_UNIT, token_counter
+from ragworth.data.tokens import WORD_UNIT, token_counter
 from ragworth.results import Results
 
 tokenizers = pytest.importorskip("tokenizers")
