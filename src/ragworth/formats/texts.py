@@ -71,7 +71,7 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         return loaded.collection
     suffix, single = plain_suffix(path), {"queries": "query", "passages": "passage"}.get(kind)
     if single and suffix == ".tsv" and lacks_header(path):
-        frame, notes = _read_pairs(path, single, skip_bad_lines)
+        frame, notes = read_pairs(path, single, skip_bad_lines)
     elif suffix in (".csv", ".tsv", ".parquet"):
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     elif suffix in LINES:
@@ -103,7 +103,7 @@ def lacks_header(path: PathOrStr) -> bool:
     return len(fields) == 2 and not (fields[0] in names or set(fields) <= names)
 
 
-def _read_pairs(path: PathOrStr, name: str, skip: bool) -> TextRows:
+def read_pairs(path: PathOrStr, name: str, skip: bool) -> TextRows:
     """Read lines of an id and a text with a tab between them. Quotation marks mean nothing special."""
     rows: list[tuple[str, str]] = []
     bad: list[BadLine] = []
