@@ -5,8 +5,8 @@
 message's ``text``; messages of the system are left out. ``rewrite``, ``answers`` and ``query`` (the conversation, ``_``
 and the turn) are optional.
 
-``canard``: rows with ``QuAC_dialog_id``, ``Question_no``, ``Question``, ``Rewrite`` and ``History``. The first two texts
-of the history, the title and section of the article, become one message of the user, who saw them and asks about them.
+``canard``: rows with ``QuAC_dialog_id``, ``Question_no``, ``Question``, ``Rewrite`` and ``History``. Its first two
+texts, the title and section of the article, become one message of the user, who saw them and asks about them.
 
 ``cast``: topics with a ``number`` and a list ``turn`` with ``number``, ``raw_utterance``, and perhaps
 ``manual_rewritten_utterance`` and the reply, ``passage`` or ``response``. A folder may also have human rewrites
