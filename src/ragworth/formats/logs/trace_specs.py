@@ -240,9 +240,10 @@ def read_assessments(row: Span) -> NamedGrades:
         if not expectation and not isinstance(value, Mapping | list):
             yield name, value
     for each in list_objects(row.get("assessments"), "assessments"):
-        name, feedback = str(find(each, "assessment_name | name")), as_row(each.get("feedback"))
-        if feedback is None or each.get("valid") is False:
+        name = str(find(each, "assessment_name | name"))
+        if each.get("feedback") is None or each.get("valid") is False:
             continue
+        feedback = as_dict(each["feedback"], "feedback")
         if find(each, "source.source_type") == "HUMAN" and "human" not in name.lower():
             name = f"human_{name}"
         value = None if feedback.get("error") or each.get("error") else feedback.get("value")

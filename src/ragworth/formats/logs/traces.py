@@ -131,13 +131,13 @@ class TraceStep(NamedTuple):
 
 
 def values_at(span: Span, paths: str) -> Iterator[Any]:
-    """The values at the paths that say something."""
+    """Return the values at the paths, without those that say nothing. An empty list says that there is nothing."""
     values = (parse_if_json(path.get(span)) for path in parse_paths(paths)) if paths else ()
-    return (value for value in values if is_given(value) and value not in ("", [], {}))
+    return (value for value in values if is_given(value) and value not in ("", {}))
 
 
 def value_at(span: Span, paths: str) -> Any:
-    """The first of these, or None."""
+    """Return the first of these, or None."""
     return next(values_at(span, paths), None)
 
 
@@ -216,7 +216,7 @@ def _read_span(
 
 def _read_trace(spec: TraceSpec, steps: list[TraceStep], system: str | None, finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
-    roots = [step for step in steps if step.parent not in by_id]
+    roots = sorted((step for step in steps if step.parent not in by_id), key=lambda step: step.kind != "")
     searches = [step for step in steps if step.kind in SEARCHES]
     searches = [step for step in searches if not {each.id for each in searches} & {*_ancestors(step, by_id)}]
     models = [step for step in steps if step.kind == "LLM"]
@@ -268,22 +268,22 @@ def _find_grades(spec: TraceSpec, steps: list[TraceStep]) -> dict[str, Any]:
 
 
 def _find_passages(spec: TraceSpec, steps: list[TraceStep], searches: list[TraceStep]) -> list[LoggedPassage] | None:
-    """The passages of the re-rankers, or of all searches; None if no step has any."""
+    """The passages of the re-rankers, or of all searches; None if no step says which they are."""
     reranked = [step for step in steps if step.kind == "RERANKER" and _find_documents(spec, step) is not None]
-    sources = [(step, each) for step in reranked or searches if (each := _find_documents(spec, step)) is not None]
+    sources = [(step, _find_documents(spec, step)) for step in reranked or searches]
     asked = [_find_question(spec, step) for step, _ in sources]
     hopping = not reranked and len({text.strip() for text in asked if text}) > 1
     passages: list[LoggedPassage] = []
     for hop, (search, (_, documents)) in enumerate(zip(asked, sources, strict=True), 1):
-        own = as_passages(documents) or []
+        own = as_passages(documents or []) or []
         if hopping:
             own = [each._replace(hop=hop, search=search) for each in own or [LoggedPassage(None)]]
         passages += own
-    return passages if sources else None
+    return passages if any(documents is not None for _, documents in sources) else None
 
 
 def _find_documents(spec: TraceSpec, step: TraceStep) -> Any:
-    """The passages that a search returned, or that the outermost step shows; None if the step doesn't say it."""
+    """The passages that a search returned, or that another step shows; None if the step doesn't say it."""
     if step.kind not in SEARCHES:
         return value_at(step.span, spec.shown)
     values = list(values_at(step.span, spec.documents))
@@ -291,4 +291,4 @@ def _find_documents(spec: TraceSpec, step: TraceStep) -> Any:
     if values and not lists:
         what = f"the {step.kind.lower()} {quote_short(step.id, 24)} returned {quote_short(values[-1], 40)}"
         raise WrongLineError(f"{what}, not a list of passages")
-    return lists[0] if lists else [] if step.kind == "RETRIEVER" else None
+    return lists[0] if lists else None
