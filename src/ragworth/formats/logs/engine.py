@@ -53,7 +53,7 @@ class LogSpec:
     ----------
     signs: keys that only these logs have, in a row or in the document around it. Each of the signs is enough. In
         ``"query gt_answer|answer !prediction"``, all keys must be there, or one of those with a bar between them, and
-        none after an exclamation mark. ``*`` is any key, as in ``*.documents``.
+        none after an exclamation mark. ``*`` is any text, as in ``*_calls``, and any key in ``*.documents``.
     fields: paths of our fields, see :mod:`ragworth.formats.logs.paths`; the others have their usual names, for which
         ``*`` stands, also inside an object (``vars.*``). ``status`` says why there is no answer, and ``grades`` has
         grades by name.
@@ -116,12 +116,18 @@ def has_keys(row: Row, sign: str) -> bool:
 
 
 def _has_one(row: Any, names: str) -> bool:
-    """Whether there is one of the names; ``*`` in it is any key."""
+    """Whether there is one of the names; ``*`` in it is any text, and ``*.`` any key of an object."""
+    if not isinstance(row, Mapping):
+        return False
     for name in names.split("|"):
-        outer, star, inner = name.partition("*.")
-        if star and not outer and isinstance(row, Mapping) and any(_has_one(each, inner) for each in row.values()):
-            return True
-        if not star and isinstance(row, Mapping) and (name in row or follow(row, name) is not None):
+        start, star, end = name.partition("*")
+        if end.startswith("."):
+            has = any(_has_one(each, end[1:]) for each in row.values())
+        elif star:
+            has = any(str(key).startswith(start) and str(key).endswith(end) for key in row)
+        else:
+            has = name in row or follow(row, name) is not None
+        if has:
             return True
     return False
 

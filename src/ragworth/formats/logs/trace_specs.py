@@ -80,7 +80,7 @@ OTLP = TraceSpec(
     " | attributes.gen_ai.input.messages | attributes.traceloop.entity.input",
     output="attributes.llm.output_messages | attributes.gen_ai.output.messages | attributes.output.value"
     " | attributes.traceloop.entity.output | attributes.gen_ai.completion",
-    documents="attributes.reranker.output_documents | attributes.retrieval.documents"
+    retrieved="attributes.reranker.output_documents | attributes.retrieval.documents"
     " | attributes.gen_ai.retrieval.documents",
     system="resource.openinference.project.name | resource.service.name",
     grades=read_evaluations,
@@ -160,7 +160,7 @@ LANGFUSE = TraceSpec(
     kind="type",
     input="trace.input | input",
     output="trace.output | output",
-    documents=RETURNED,
+    retrieved=RETURNED,
     grades=read_scores,
 )
 
@@ -206,7 +206,7 @@ LANGSMITH = TraceSpec(
     kind="run_type",
     input="inputs",
     output="outputs",
-    documents="outputs@documents | outputs.output | outputs",
+    retrieved="outputs@documents | outputs.output | outputs",
     shown="outputs@documents",
     system="session_name | project_name | experiment | experiment_name | session_id",
     accepted="reference_outputs | reference_output | reference | targets | ground_truth | expected",
@@ -271,7 +271,7 @@ MLFLOW = TraceSpec(
     kind="attributes.mlflow.spanType",
     input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs | inputs@only_text",
     output="outputs | predictions | response | spans.0.attributes.mlflow.spanOutputs | attributes.mlflow.spanOutputs",
-    documents="attributes.mlflow.spanOutputs@documents | attributes.mlflow.spanOutputs",
+    retrieved="attributes.mlflow.spanOutputs@documents | attributes.mlflow.spanOutputs",
     shown="@passages | outputs@documents | response@documents",
     system="trace_metadata.mlflow.sourceRun | request_metadata.mlflow.sourceRun | trace_metadata.mlflow.modelId",
     accepted="expectations.expected_response | expectations@accepted | targets | @accepted",
@@ -327,7 +327,7 @@ TRULENS = TraceSpec(
     kind="kind",
     input="record_json.main_input | main_input | input | args",
     output="record_json.main_output | main_output | output",
-    documents="rets",
+    retrieved="rets",
     shown="@passages | given",
     system="system",
     accepted="expected_response | @accepted",

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.formats.contract import Format, Head
+from ragworth.formats.contract import Format
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.logs.engine import LogFormat, Reject, parse_rows
+from ragworth.formats.logs.engine import LogFormat, LogSpec, Reject, parse_rows
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.passages import as_passages
-from ragworth.formats.logs.paths import find, parse_paths
+from ragworth.formats.logs.paths import parse_paths
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades, without_blank
 from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
@@ -44,15 +44,13 @@ Span = Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TraceSpec:
-    """Traces of a tool, as data. All texts but the first three are paths of :mod:`ragworth.formats.logs.paths`.
+class TraceSpec(LogSpec):
+    """Where traces of a tool have what matters, as paths.
 
     Attributes
     ----------
-    signs: what a row has, as alternatives of names; ``a|b`` is either, ``!a`` must not be there, ``a.*`` is a pattern.
-    rows: where a document has its rows, if it isn't one itself.
     inside: where a span has those inside it. They are of its trace, and it is their parent if they don't name another.
-    documents: passages of retrievers and re-rankers.
+    retrieved: passages of retrievers and re-rankers.
     shown: passages in the outermost step, which count if no step of the trace is a retriever.
     spans: the outermost spans of a row.
     grades: names and values of the grades in a span.
@@ -60,11 +58,8 @@ class TraceSpec:
     whole: whether a row is a whole trace. A trace that occurs again is then one of its own, as in several evaluations.
     """
 
-    name: str
-    title: str
+    fields: Mapping[str, str] = field(default_factory=dict)
     expected: str
-    signs: tuple[str, ...]
-    rows: str = ""
     trace: str
     id: str
     parent: str = ""
@@ -72,7 +67,7 @@ class TraceSpec:
     kind: str
     input: str
     output: str
-    documents: str
+    retrieved: str
     shown: str = ""
     system: str = ""
     accepted: str = ""
@@ -89,33 +84,10 @@ class TraceSpec:
             title=self.title,
             expected=self.expected,
             names={},
-            recognise=self._recognise,
-            unpack=self._unpack,
+            recognise=self.recognise,
+            unpack=self.find_rows,
             parse=partial(_parse, self),
         ).format()
-
-    def _unpack(self, document: Mapping[str, Any]) -> list[Any] | None:
-        rows = find(document, self.rows)
-        return rows if isinstance(rows, list) else None
-
-    def _recognise(self, head: Head) -> bool:
-        document = head.document if isinstance(head.document, Mapping) else {}
-        row: dict[str, Any] = {}
-        for each in self._unpack(document) or head.rows:
-            row |= as_row(each) or {}
-        return any(has_keys(row, signs) for signs in self.signs)
-
-
-def has_keys(row: Span, sign: str) -> bool:
-    """Tell whether a row has the keys of a sign, such as ``"query answer|output !prediction *_calls"``."""
-
-    def has(name: str) -> bool:
-        start, star, end = name.partition("*")
-        if star:
-            return any(key.startswith(start) and key.endswith(end) for key in row)
-        return name in row or find(row, name) is not None
-
-    return all(any(map(has, term.lstrip("!").split("|"))) != term.startswith("!") for term in sign.split())
 
 
 class TraceStep(NamedTuple):
@@ -286,7 +258,7 @@ def _find_documents(spec: TraceSpec, step: TraceStep) -> Any:
     """The passages that a search returned, or that another step shows; None if the step doesn't say it."""
     if step.kind not in SEARCHES:
         return value_at(step.span, spec.shown)
-    values = list(values_at(step.span, spec.documents))
+    values = list(values_at(step.span, spec.retrieved))
     lists = [each for each in values if isinstance(each, list)]
     if values and not lists:
         what = f"the {step.kind.lower()} {quote_short(step.id, 24)} returned {quote_short(values[-1], 40)}"
