@@ -34,7 +34,7 @@ from ragworth.formats.files import (
     skipped_note,
 )
 from ragworth.formats.grades import check_labels, check_ratings
-from ragworth.formats.logs.fields import FIELDS
+from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.values import read_objects
 
 T = TypeVar("T", bound=Table)
