@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.question_set import Question, QuestionSet

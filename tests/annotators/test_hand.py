@@ -11,9 +11,9 @@ import pytest
 import ragworth
 from ragworth import Ratings
 from ragworth.annotators.annotation import annotate
+from ragworth.annotators.confidence import key_tokens
 from ragworth.annotators.contract import AnnotationResult
 from ragworth.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
-from ragworth.annotators.token_confidence import key_tokens
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply

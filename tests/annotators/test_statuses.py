@@ -12,9 +12,9 @@ import pytest
 
 from ragworth import Collection
 from ragworth.annotators import ANNOTATORS
+from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.annotators.annotation import annotate, annotation_items, build_annotator
 from ragworth.annotators.contract import AnnotationResult
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.core.errors import InputError, ModelError, PromptError, RagworthError

@@ -12,7 +12,7 @@ from benchmarks.held_out_faults import build_held_out_world
 from benchmarks.planted_faults import PLANTED, build_world
 from benchmarks.planted_world import World, measure, run_world
 
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks import CHECKS, duplicate
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.reader import check_fitness

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ragworth.core.errors import FormatError, InputError
-from ragworth.retrieval.document_files import corpus_hash, read_documents
+from ragworth.retrieval.documents import corpus_hash, read_documents
 from ragworth.retrieval.plain_text import html_file, join_lines, markdown_file, pdf_file
 
 

@@ -19,7 +19,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import JobStopped
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted
-from ragworth.retrieval.document_files import read_documents
+from ragworth.retrieval.documents import read_documents
 from tests.build.samples import careful_reader, write_corpus
 
 PLAN = QuestionPlan(questions=12, drafts=1, types={"fact": 1, "numeric": 1, "unanswerable": 1}, styles={"question": 1})

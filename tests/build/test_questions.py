@@ -34,7 +34,7 @@ from ragworth.build.questions.types import QUESTION_TYPES
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
 from ragworth.evaluation.inputs import load_inputs
-from ragworth.retrieval.document_files import read_documents
+from ragworth.retrieval.documents import read_documents
 from ragworth.workspace import config
 from ragworth.workspace.problems import Problems
 from tests.build.samples import TEXTS, careful_reader, write_corpus

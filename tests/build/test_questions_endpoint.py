@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.drafts import Drafts
 from ragworth.cli import main
 from tests.build.samples import write_corpus

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from ragworth.cli import main
 from ragworth.cli.evaluate import STAGES, fit_leaderboard
-from ragworth.cli.progress import WORDS, StageLines
+from ragworth.cli.output import WORDS, StageLines
 from ragworth.evaluation import stages
 from ragworth.report.page.figures import FigureSet
 from ragworth.results import results_record

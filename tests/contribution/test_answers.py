@@ -11,8 +11,7 @@ import ragworth
 from ragworth.annotators.annotation import annotation_items, build_annotator
 from ragworth.calls.job import Job
 from ragworth.contribution.design import Design
-from ragworth.contribution.profile import context_sentence, position_profile
-from ragworth.contribution.rows import context_rows, passage_rows
+from ragworth.contribution.rows import context_rows, context_sentence, passage_rows, position_profile
 from ragworth.data import Contexts
 from ragworth.llm.contract import Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply

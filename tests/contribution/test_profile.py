@@ -5,8 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ragworth.contribution.profile import position_profile
-from ragworth.contribution.rows import DETAIL_COLUMNS
+from ragworth.contribution.rows import DETAIL_COLUMNS, position_profile
 from ragworth.stats.estimate import Resampling
 
 PLAN = Resampling(0.95, 400, 0)

@@ -19,7 +19,7 @@ from ragworth.generation.writer import AnsweringResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.tasks.text_lookup import TextLookup
-from ragworth.text_match.citations import parse_citations
+from ragworth.text_match.sentences import parse_citations
 
 PASSAGES = {"a": "Ann built the mill.", "b": "The mill is old.", "c": "Ducks swim here.", "e": "  "}
 TEXTS = ragworth.Collection.of(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragworth.stats.auc import win_rate
-from ragworth.stats.clustered import FEW_CLUSTERS
+from ragworth.stats.bootstrap import FEW_CLUSTERS
 from ragworth.stats.concordance import concordance
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates, mean_of_columns, mean_of_groups
 from ragworth.stats.paired import TESTS, Test, bootstrap_tests, difference

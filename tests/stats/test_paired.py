@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ragworth.stats.clustered import FEW_CLUSTERS
+from ragworth.stats.bootstrap import FEW_CLUSTERS
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import (
     NOT_ABOVE_0,

@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.stats import weighted_correlation
-from ragworth.stats.correlation import MEASURES, Measure
+from ragworth.stats import correlation
+from ragworth.stats.correlation import MEASURES, Measure, make_resampler
 from ragworth.stats.pooled import FEW_QUERIES, ONE_DIFFERS, PERFECT, pooled_correlations, pooled_gaps
 from ragworth.stats.resampling import expanded_interval, expanded_p, fisher_z_interval, resample_counts, standard_error
-from ragworth.stats.weighted_correlation import make_resampler
 from tests.strategies import examples
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +48,7 @@ def test_chunks_do_not_matter_and_the_seed_does(measure: Measure, monkeypatch: p
     gaps = pooled_gaps(x, y, query, pairs=[(0, 2), (1, 2)], measure=measure, resamples=150, seed=4)
     assert pooled_correlations(x, y, query, measure=measure, resamples=150, seed=5)[0].interval != once[0].interval
     for name, size in (("CHUNK", 500), ("WIDEST", 7), ("PAIRS", 300), ("TALL", 3)):
-        monkeypatch.setattr(weighted_correlation, name, size)
+        monkeypatch.setattr(correlation, name, size)
     for a, b in zip(once, pooled_correlations(x, y, query, measure=measure, resamples=150, seed=4), strict=True):
         assert b.value == a.value
         assert b.interval == pytest.approx(a.interval, rel=1e-9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy.special import ndtr, ndtri, stdtrit
 
-from ragworth.stats.student import expanded_tail, normal_cdf, normal_quantile, student_quantile
+from ragworth.stats.range_intervals import expanded_tail, normal_cdf, normal_quantile, student_quantile
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragworth.text_match.citations import parse_citations, without_citations
+from ragworth.text_match.sentences import parse_citations, without_citations
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.text_match.refusal_phrases import PHRASE_KINDS, parse_phrases, refusal_patterns
-from ragworth.text_match.refusals import find_refusal
+from ragworth.text_match.refusals import PHRASE_KINDS, find_refusal, parse_phrases, refusal_patterns
 
 DECLINES = {
     "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from ragworth.text_match.citations import parse_citations, without_citations, without_footnotes, without_marks
 from ragworth.text_match.languages import identify_language
 from ragworth.text_match.markup import names_markup, unwrapped, without_markup
 from ragworth.text_match.matching import match_answer, to_matchable
@@ -15,7 +14,13 @@ from ragworth.text_match.normalise import canonical_words, fold_accents, read_pi
 from ragworth.text_match.overlap import rouge_l, token_f1
 from ragworth.text_match.quantities import read_hints, read_quantities
 from ragworth.text_match.refusals import find_refusal
-from ragworth.text_match.sentences import sentences
+from ragworth.text_match.sentences import (
+    parse_citations,
+    sentences,
+    without_citations,
+    without_footnotes,
+    without_marks,
+)
 from ragworth.text_match.short_answers import grade_short_answer
 from tests.tiers import slow
 

@@ -1,6 +1,9 @@
 """``abstention``: how likely the model is to decline to answer when it is shown one passage alone.
 
 Paper: Trappolini, Cuconasu et al., Redefining Retrieval Evaluation in the Era of LLMs.
+
+Control questions are asked along with the user's own: small texts of an invented world, with one question that each
+answers and one that it does not. A model that can judge at all tells the two apart.
 """
 
 from __future__ import annotations
@@ -8,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import polars as pl
 
 from ragworth.annotators.contract import AnnotationItem, Annotator
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import OK, Judgments, Outcomes
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
@@ -23,6 +25,48 @@ from ragworth.tasks.answerability import answerability_labels, calibrate, declin
 from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
 from ragworth.text_match.refusals import find_refusal
+
+
+class ControlQuestion(NamedTuple):
+    passage: str
+    answered: str
+    """A question that the passage answers."""
+    unanswered: str
+    """One that it does not."""
+
+
+CONTROL_QUESTIONS = (
+    ControlQuestion(
+        "The Veldrin lighthouse was built in 1871 by the engineer Tomasina Oake. Its lamp burned whale oil until 1902.",
+        "Who built the Veldrin lighthouse?",
+        "How tall is the Veldrin lighthouse?",
+    ),
+    ControlQuestion(
+        "Marrowfield grows three kinds of pear. The harvest begins in the second week of September and lasts a month.",
+        "When does the pear harvest in Marrowfield begin?",
+        "Who is the mayor of Marrowfield?",
+    ),
+    ControlQuestion(
+        "The Quill Street tram runs every twelve minutes. A single ticket costs two crowns and is valid for an hour.",
+        "How much does a single ticket of the Quill Street tram cost?",
+        "In which year was the Quill Street tram opened?",
+    ),
+    ControlQuestion(
+        "Osric Pell painted forty-one portraits in his life. The largest of them, of his sister, hangs in Harrow Hall.",
+        "How many portraits did Osric Pell paint?",
+        "Where was Osric Pell born?",
+    ),
+    ControlQuestion(
+        "The river Annet rises in the Soke hills and flows south for eighty miles until it meets the sea at Dunmouth.",
+        "Where does the river Annet meet the sea?",
+        "What is the capital of the Republic of Tessaly?",
+    ),
+    ControlQuestion(
+        "At the Lowen works, glass is melted at 1,450 degrees and blown by hand. The works employ sixty people.",
+        "How many people do the Lowen works employ?",
+        "Which team won the Harbour Cup in 1988?",
+    ),
+)
 
 
 @dataclass(frozen=True)

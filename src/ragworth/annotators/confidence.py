@@ -1,24 +1,86 @@
 """``confidence`` (GroGU): how much surer a context makes the model of what it answers, without any reference.
 
 Paper: Hua et al., Evaluating the Utility of Grounding Documents with Reference-Free LLM-based Metrics.
+
+H_i is the entropy of the model's distribution before token i, over the whole vocabulary, and s_i = −log p its
+surprisal, both in nats, with the context; H'_i and s'_i are those of the same tokens without it.
+
+============ ===================================================================
+Entropy      −mean H_i over all tokens
+PPL          −exp(mean s_i) over all tokens
+KeyEntropy   −mean H_i over the key tokens: those with |H_i − H'_i| > a
+KeyPPL       −exp(mean s_i) over the key tokens: those with |s_i − s'_i| > a
+============ ===================================================================
+
+Where no token is a key token, the ``top`` share of tokens with the highest H (s) are taken, at least one. Without
+H', as for the answer that the model gives without a context, the key tokens are those with H_i > a.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.annotators import token_confidence
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
-from ragworth.annotators.token_confidence import MEASURES, TokenStatistics
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace
 from ragworth.tasks.contract import option
 from ragworth.tasks.findings import AspectValues, require_abilities, value_unless_cut
+
+MEASURES = ("PPL", "KeyPPL", "Entropy", "KeyEntropy")
+
+
+@dataclass(frozen=True)
+class TokenStatistics:
+    """What a model thought of each token of a text, with its context and, for the same tokens, without."""
+
+    surprisals: Sequence[float]
+    entropies: Sequence[float] | None = None
+    surprisals_alone: Sequence[float] | None = None
+    entropies_alone: Sequence[float] | None = None
+
+    def pair(self, measure: str) -> tuple[Sequence[float], Sequence[float] | None] | None:
+        """The quantity that a measure goes by, with and without the context."""
+        if measure.endswith("PPL"):
+            return self.surprisals, self.surprisals_alone
+        return None if self.entropies is None else (self.entropies, self.entropies_alone)
+
+
+def key_tokens(values: Sequence[float], alone: Sequence[float] | None, a: float, top: float) -> list[int]:
+    """Numbers of the key tokens, in order."""
+    changes = values if alone is None else [abs(x - y) for x, y in zip(values, alone, strict=True)]
+    chosen = [number for number, change in enumerate(changes) if change > a]
+    if chosen:
+        return chosen
+    highest = sorted(range(len(values)), key=lambda number: (-values[number], number))
+    return sorted(highest[: fallback_count(top, len(values))])
+
+
+def fallback_count(top: float, tokens: int) -> int:
+    """How many tokens are taken where none is a key token: a share of all, rounded up, at least one."""
+    # The product of a share and a whole number may fall short of a whole number by rounding.
+    return max(1, math.ceil(round(top * tokens, 9)))
+
+
+def confidences(tokens: TokenStatistics, a: float, top: float, measures: Sequence[str]) -> dict[str, float | NoValue]:
+    """The measures of a text with at least one token; the reason, where a model does not tell what one needs."""
+    found: dict[str, float | NoValue] = {}
+    for measure in measures:
+        quantities = tokens.pair(measure)
+        if quantities is None:
+            found[measure] = NoValue("no-entropies", "the model does not tell the entropy of its tokens")
+            continue
+        values, alone = quantities
+        if measure.startswith("Key"):
+            values = [values[number] for number in key_tokens(values, alone, a, top)]
+        mean = math.fsum(values) / len(values)
+        found[measure] = -math.exp(mean) if measure.endswith("PPL") else -mean
+    return found
 
 
 @dataclass(frozen=True)
@@ -128,7 +190,7 @@ class ConfidenceAnnotator(Annotator):
             (outcome,) = yield [Score(alone.prompt, output.text, trace.ids or ())]
             other = _trace_of_same_tokens(outcome, trace)
         tokens = self._tokens(trace, other if isinstance(other, Trace) else None)
-        values = dict(token_confidence.confidences(tokens, self.a, self.top, self.value_names))
+        values = dict(confidences(tokens, self.a, self.top, self.value_names))
         if isinstance(other, NoValue):
             values |= {name: other for name in values if name.startswith("Key")}
         if isinstance(base, NoValue):
@@ -152,7 +214,7 @@ class ConfidenceAnnotator(Annotator):
             output, trace = _output_with_trace(require_response(outcome, Generated))
         except NoValue as reason:
             return reason
-        return output.text, token_confidence.confidences(self._tokens(trace, None), self.a, self.top, self.value_names)
+        return output.text, confidences(self._tokens(trace, None), self.a, self.top, self.value_names)
 
     def _traced(self, request: Generate) -> Generate:
         known = "entropies" in self.card.abilities or not self.card.abilities
@@ -179,7 +241,7 @@ class ConfidenceAnnotator(Annotator):
             detail["high"] = -sum(most) / len(most) if max(most) < float("inf") else None
         quantities = tokens.pair("Entropy" if trace.entropies is not None else "PPL")
         if quantities is not None and quantities[1] is not None:  # without the second reading, none is known to be key
-            chosen = set(token_confidence.key_tokens(*quantities, self.a, self.top))
+            chosen = set(key_tokens(*quantities, self.a, self.top))
             detail["key"] = [number in chosen for number in range(len(trace.tokens))]
         return detail
 

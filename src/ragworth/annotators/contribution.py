@@ -14,10 +14,8 @@ import polars as pl
 from ragworth.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.contribution.answer_value import ContextPrompts, check_answer, split_answer
-from ragworth.contribution.notes import contribution_notes
-from ragworth.contribution.options import ContributionOptions
-from ragworth.contribution.rows import DETAIL_COLUMNS, details
-from ragworth.contribution.summary import aspects, outcome_values
+from ragworth.contribution.rows import DETAIL_COLUMNS, contribution_notes, details
+from ragworth.contribution.summary import ContributionOptions, aspects, outcome_values
 from ragworth.core.errors import format_count
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.llm.contract import Generate, Generated, Score, Scored

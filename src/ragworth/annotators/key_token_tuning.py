@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.annotators.token_confidence import fallback_count
+from ragworth.annotators.confidence import fallback_count
 from ragworth.core.errors import InputError
 
 GRID_A = tuple(round(0.05 * n, 2) for n in range(11))

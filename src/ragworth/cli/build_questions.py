@@ -50,7 +50,7 @@ def command(**given: Any) -> None:
     from ragworth.build.questions.build import build_questions, prepare_corpus
     from ragworth.core.cache import mark_cache
     from ragworth.core.file_record import FileRecord
-    from ragworth.retrieval.document_files import read_documents
+    from ragworth.retrieval.documents import read_documents
 
     roles = take_role_options(given)
     output = Path(given["output"])

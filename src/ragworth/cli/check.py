@@ -14,8 +14,9 @@ from ragworth.cli.input_options import (
     open_inputs,
     quoted_inputs,
     take_input_options,
+    take_trust_options,
+    trust_options,
 )
-from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
 @click.command("check", short_help="Validate a workspace or files without asking a model.")
@@ -30,7 +31,7 @@ def command(limit: int | None, sample: int | None, every: bool, quiet: bool, **c
     encoders and cross-encoders of pipelines run on this machine. The results are cached, and ragworth evaluate
     continues from them. The exit code is 2 if something is wrong.
     """
-    from ragworth.cli.progress import WorkLine
+    from ragworth.cli.output import WorkLine
     from ragworth.core.errors import format_count
     from ragworth.evaluation.plan import plan_evaluation
     from ragworth.report.render import printable

@@ -89,7 +89,7 @@ def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: A
 
 def print_profile(frame: Any, collection: Any) -> None:
     """Print the mean contribution at each position, or of each hop, by system."""
-    from ragworth.contribution.profile import position_profile
+    from ragworth.contribution.rows import position_profile
     from ragworth.data.conversations import conversation_ids
     from ragworth.report.render import render
 

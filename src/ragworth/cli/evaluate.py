@@ -12,11 +12,17 @@ from typing import Any
 import click
 
 from ragworth.cli.check import interruptible
-from ragworth.cli.input_options import check_amount_options, input_options, open_inputs, take_input_options
-from ragworth.cli.output import print_notes
-from ragworth.cli.progress import StageLines as StageLines
-from ragworth.cli.progress import WorkLine
-from ragworth.cli.trust_options import TrustOptions, take_trust_options, trust_options
+from ragworth.cli.input_options import (
+    TrustOptions,
+    check_amount_options,
+    input_options,
+    open_inputs,
+    take_input_options,
+    take_trust_options,
+    trust_options,
+)
+from ragworth.cli.output import StageLines as StageLines
+from ragworth.cli.output import WorkLine, print_notes
 from ragworth.core.errors import format_count
 
 STAGES = click.Choice(["retrieve", "annotate", "answer", "grade", "score", "report"])

@@ -10,9 +10,9 @@ from click.core import ParameterSource
 
 from ragworth.cli.check import check_limit_options
 from ragworth.cli.evaluate import StageLines, display_path
+from ragworth.cli.input_options import take_trust_options, trust_options
 from ragworth.cli.registry_group import RegistryGroup, help_text, kind_title
 from ragworth.cli.task_options import setting_options
-from ragworth.cli.trust_options import take_trust_options, trust_options
 
 
 @click.group(

@@ -23,8 +23,7 @@ from ragworth.formats.grades import Direction
 from ragworth.metrics.ground_truth import query_numbers
 from ragworth.metrics.parsing import parse
 from ragworth.metrics.scoring_job import LEFT_OUT
-from ragworth.stats.bootstrap import MeanIntervals, column_intervals
-from ragworth.stats.clustered import cluster_index, count_clusters
+from ragworth.stats.bootstrap import MeanIntervals, cluster_index, column_intervals, count_clusters
 from ragworth.stats.range_intervals import FEWEST, LARGE, Bounds
 
 Floats = npt.NDArray[np.float64]

@@ -11,15 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.contribution.design import Contributions, Design, SubsetAsker, contributions
-from ragworth.contribution.subsets import Floats, full_subset
+from ragworth.contribution.design import Contributions, Design, Floats, SubsetAsker, contributions, full_subset
 from ragworth.data import EMPTY_ANSWER
 from ragworth.llm.contract import Failure, Prompt, Response, Score, Scored, Trace
 from ragworth.prompts.template import Template
 from ragworth.tasks.findings import reject_cut_passage
-from ragworth.text_match.citations import parse_citations, without_citations
 from ragworth.text_match.refusals import find_refusal
-from ragworth.text_match.sentences import sentence_starts
+from ragworth.text_match.sentences import parse_citations, sentence_starts, without_citations
 
 DECLINED = "declined"
 """Status of an answer that declines: no passage can contribute to a statement that isn't made."""

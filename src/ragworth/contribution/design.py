@@ -1,4 +1,4 @@
-"""Which subsets of a context to ask about, round by round, and the Shapley values that come of them.
+"""Sets of passages as bit masks: which of a context to ask about, round by round, and the Shapley values from them.
 
 With random orders, each is read forwards and backwards (antithetic): a passage that comes early in one comes late in
 the other, so that interactions with the others cancel in part. A standard error is from the spread of such pairs.
@@ -9,18 +9,43 @@ Sampling Permutations for Shapley Value Estimation.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import comb
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from ragworth.calls.programs import Program
-from ragworth.contribution.subsets import Floats, SubsetValues, full_subset, leave_one_out, members
 from ragworth.llm.contract import Failure, Request, Response
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+SubsetValues: TypeAlias = Mapping[int, Floats]
+"""The value of each known subset: an array with one number for each sentence of the answer, in nats.
+
+Passage i is in the subset ``mask`` if ``mask >> i & 1``. The value of the whole answer is the sum over its sentences.
+"""
+
+
+def full_subset(k: int) -> int:
+    """All of k passages."""
+    return (1 << k) - 1
+
+
+def members(mask: int) -> list[int]:
+    """Numbers of the passages in a subset, in order."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+def leave_one_out(values: SubsetValues, k: int) -> Floats:
+    """What the answer loses when each passage is removed from the whole context; passages × sentences."""
+    everything = full_subset(k)
+    return np.array([values[everything] - values[everything ^ (1 << i)] for i in range(k)]).reshape(k, -1)
+
 
 Order = Sequence[int]
 

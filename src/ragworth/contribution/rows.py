@@ -1,4 +1,4 @@
-"""Contributions as rows: beside the outcomes of a context, one for each passage, and for each two passages."""
+"""Contributions as rows: of passages and of pairs, by position, for a context in a sentence; notes on many contexts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 import polars as pl
 
 from ragworth.contribution.answer_value import SplitAnswer
-from ragworth.contribution.subsets import Floats
+from ragworth.contribution.design import Floats
 from ragworth.contribution.summary import EMPTY_CONTEXT, LEAST, threshold
+from ragworth.core.errors import format_count, format_list
+from ragworth.data.conversations import cluster_labels
+from ragworth.stats.estimate import Resampling, mean_estimates
 
 DETAIL_COLUMNS: Mapping[str, Any] = {
     "answer": pl.String,
@@ -172,3 +175,103 @@ def pair_rows(frame: pl.DataFrame) -> pl.DataFrame:
     ]
     texts = dict.fromkeys(("system", "query", "first", "second"), pl.String)
     return pl.DataFrame(rows, schema={**texts, "interaction": pl.Float64}, orient="row")
+
+
+WHOSE = {
+    "accepted answer": "an accepted answer",
+    "given answer": "the answer that was given",
+    "generated answer": "the answer that the model wrote",
+}
+"""Whose answer was split, by what the source of the values says."""
+
+
+def split_answers(frame: pl.DataFrame, *, graded: bool = False) -> str:
+    """Whose answers were split and which model measured it: "an accepted answer, as measured by NAME".
+
+    From the frame of an annotator; ``graded``: of a grader, which splits existing answers.
+    """
+    sources = frame["source"].drop_nulls().unique(maintain_order=True).to_list() if "source" in frame.columns else []
+    parts = [source.partition(" ← ")[0].split(" · ") for source in sources]
+    known = "given answer" if graded else next((each for each in WHOSE if any(each in part for part in parts)), "")
+    whose = WHOSE.get(known, "an accepted answer" if "gain" in frame["aspect"].to_list() else "the answer")
+    models = format_list(list(dict.fromkeys(part[0] for part in parts)))
+    return f"{whose}, as measured by {models}" if models else whose
+
+
+def contribution_notes(frame: pl.DataFrame) -> list[str]:
+    """What to know before these contributions are read, from the frame of an annotator or grader."""
+    known = context_rows(frame).filter(pl.col("contributions").is_not_null())
+    if not known.height:
+        return []
+    asked, every = int(known["subsets"].sum()), sum(1 << len(each) for each in known["passages"])
+    whole = "all" if asked == every else f"{asked:,} of {every:,}"
+    notes = [f"contributions of {format_count(known.height, 'context')} from {whole} subsets of their passages"]
+    sampled = known.filter(pl.col("method") == "permutations")
+    open_ = sampled.filter(pl.col("settled") < 1).height
+    if open_:
+        notes.append(
+            f"in {open_:,} of {format_count(sampled.height, 'context')} with sampled orders, the ranking of some "
+            "passages isn't certain (see the standard errors; --subsets allows more calls)"
+        )
+    return notes
+
+
+MOST = 0.9
+"""The share of the contributions that the sentence on a context goes by."""
+
+
+def position_profile(
+    frame: pl.DataFrame, plan: Resampling | None = None, conversations: Mapping[str, str] | None = None
+) -> pl.DataFrame:
+    """Mean contribution, in nats, at each position, with a bootstrap interval over queries.
+
+    From the frame of an annotator or grader. ``share`` is the mean share of the positive contributions, over contexts
+    that have any. ``conversations`` has the conversation of each query that is a turn: whole conversations are drawn.
+    """
+    chosen = plan or Resampling()
+    known = passage_rows(frame).filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
+    rows = []
+    for (system, rank), mine in known.group_by("system", "rank", maintain_order=True):
+        turns = cluster_labels(mine["query"], conversations or {})
+        units = mine["query"].to_numpy() if turns is None else turns  # several answers to a query are one unit
+        (mean,) = mean_estimates(mine["contribution"].to_numpy().reshape(-1, 1), chosen, clusters=units)
+        share = mine["share"].drop_nulls()
+        rows.append(
+            {
+                "system": system,
+                "position": rank,
+                "contribution": mean.value,
+                "low": mean.low,
+                "high": mean.high,
+                "share": float(np.mean(share.to_numpy())) if len(share) else None,
+                "n": mine.height,
+            }
+        )
+    numbers = dict.fromkeys(("contribution", "low", "high", "share"), pl.Float64)
+    schema = {"system": pl.String, "position": pl.Int64, **numbers, "n": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row").sort("system", "position", maintain_order=True)
+
+
+def context_sentence(values: Floats, least: float, *, accepted: bool = False) -> str:
+    """One context in words: how few passages carry most of the answer, and how many go against it.
+
+    ``accepted``: the answer is known to be right, so what goes against it does harm.
+    """
+    k, against = len(values), int((values < -threshold(values, least)).sum())
+    one, many = ("does harm", "do harm") if accepted else ("goes against it", "go against it")
+    tail = f"; {against} of {k} {one if against == 1 else many}" if against else ""
+    number = carrying(values, least)
+    if not number:
+        return f"no passage makes the answer likelier by more than {least:g} nats{tail}"
+    positive = np.sort(np.maximum(values, 0))[::-1]
+    share = positive[:number].sum() / positive.sum()
+    verb = "carries" if number == 1 else "carry"
+    return f"{format_count(number, 'passage')} of {k} {verb} {100 * share:.0f} % of the answer{tail}"
+
+
+def carrying(values: Floats, least: float) -> int:
+    """How few passages have `MOST` of the positive contributions; 0 if none contributes more than ``least`` nats."""
+    positive = np.sort(np.maximum(values, 0))[::-1]
+    if not len(values) or positive[0] <= least:
+        return 0
+    return int(np.searchsorted(np.cumsum(positive) / positive.sum(), MOST - 1e-12)) + 1

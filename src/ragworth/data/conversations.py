@@ -68,7 +68,7 @@ class AskedQuestion(str):
 
 
 FEWEST_CONVERSATIONS: Final = 5
-"""Fewer give no interval; see `ragworth.stats.clustered`."""
+"""Fewer give no interval; see `ragworth.stats.bootstrap`."""
 
 SPEAKERS: Final = {"user": "User", "assistant": "Assistant"}
 

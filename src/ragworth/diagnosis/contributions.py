@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.contribution.profile import carrying
-from ragworth.contribution.rows import context_rows
+from ragworth.contribution.rows import carrying, context_rows
 from ragworth.contribution.summary import LEAST
 from ragworth.core.errors import format_count, format_list, quote_short
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ragworth.fitting.rows import Bools, FittingRows, Floats, Ints
-from ragworth.stats.correlation import Measure
+from ragworth.stats.correlation import Measure, Resampler, make_resampler
 from ragworth.stats.pooled import JACKKNIFED
 from ragworth.stats.resampling import resample_counts
-from ragworth.stats.weighted_correlation import Resampler, make_resampler
 
 
 class FoldCorrelations:

@@ -27,7 +27,7 @@ from ragworth.generation.writer import (
 from ragworth.llm.contract import Model
 from ragworth.tasks.contract import options_by_name, resolve_model, run_task
 from ragworth.tasks.text_lookup import TextLookup, check_positive_count, sample_by_query
-from ragworth.text_match.lengths import counter_for
+from ragworth.text_match.sentences import counter_for
 
 
 def answer(

@@ -25,7 +25,7 @@ from ragworth.tasks.answerability import DECLINING
 from ragworth.tasks.contract import Task, option, validate_options
 from ragworth.tasks.findings import describe_source, frame_from_rows, require_abilities
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
-from ragworth.text_match.citations import parse_citations
+from ragworth.text_match.sentences import parse_citations
 
 NO_CONTEXT_SYSTEM = "(none)"
 """The system without context: what the model knows by itself."""

@@ -14,9 +14,8 @@ from ragworth.graders.contract import Grader
 from ragworth.tasks.contract import option, prompt_option
 from ragworth.tasks.findings import AspectValues, reject_cut_passage
 from ragworth.tasks.labels import LabelResult, LabelScale, ask_label, choose_label_method, label_method_option
-from ragworth.text_match.citations import parse_citations, without_citations
 from ragworth.text_match.refusals import find_refusal
-from ragworth.text_match.sentences import sentences
+from ragworth.text_match.sentences import parse_citations, sentences, without_citations
 
 
 class ControlClaims(NamedTuple):

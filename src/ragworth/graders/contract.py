@@ -25,7 +25,7 @@ from ragworth.prompts.template import Template
 from ragworth.tasks.contract import option, validate_options
 from ragworth.tasks.findings import AspectValues, describe_source, judgment_warnings
 from ragworth.tasks.text_lookup import TextLookup
-from ragworth.text_match.citations import without_citations
+from ragworth.text_match.sentences import without_citations
 
 
 @dataclass(frozen=True)

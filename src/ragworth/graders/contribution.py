@@ -13,10 +13,8 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue, Program
 from ragworth.contribution.answer_value import ContextPrompts, check_answer, split_answer
-from ragworth.contribution.notes import contribution_notes
-from ragworth.contribution.options import ContributionOptions
-from ragworth.contribution.rows import DETAIL_COLUMNS, details
-from ragworth.contribution.summary import aspects, outcome_values
+from ragworth.contribution.rows import DETAIL_COLUMNS, contribution_notes, details
+from ragworth.contribution.summary import ContributionOptions, aspects, outcome_values
 from ragworth.generation.answer_book import Answer
 from ragworth.graders.contract import Grader
 from ragworth.tasks.findings import AspectValues, describe_source, require_abilities

@@ -18,7 +18,7 @@ from ragworth.formats.tables import read_table
 from ragworth.formats.texts import read as read_texts
 from ragworth.metrics.required_passages import REQUIRED, answerable, required, without_failed
 from ragworth.results import Results
-from ragworth.text_match.citations import without_citations
+from ragworth.text_match.sentences import without_citations
 
 WEIGHT = 0.5
 """Exponent of density, as for contexts."""

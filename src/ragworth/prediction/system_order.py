@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.core.errors import format_count
-from ragworth.stats.clustered import Clusters
+from ragworth.stats.bootstrap import Clusters
 from ragworth.stats.estimate import Resampling
 from ragworth.stats.systems import FEWEST, separated_pairs
 

@@ -22,7 +22,7 @@ from ragworth.core.errors import InputError, format_count, format_list, quote_sh
 from ragworth.data import Judgments
 from ragworth.data.coercion import Data
 from ragworth.retrieval import documents as given
-from ragworth.retrieval.document_files import is_table, read_documents
+from ragworth.retrieval.documents import is_table, read_documents
 from ragworth.retrieval.units import TextUnit, build_cutter, load_tokenizer
 
 ChunkUnit = Literal["words", "tokens", "sentences"]

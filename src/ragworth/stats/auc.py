@@ -8,8 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
+from ragworth.stats.bootstrap import (
+    FEW_CLUSTERS,
+    Clusters,
+    cluster_index,
+    mean_intervals,
+    tested_numbers,
+    too_few_clusters,
+)
 from ragworth.stats.correlation import average_ranks
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test

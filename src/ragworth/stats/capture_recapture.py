@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from ragworth.stats.estimate import Estimate
-from ragworth.stats.student import normal_quantile
+from ragworth.stats.range_intervals import normal_quantile
 
 
 def chapman(first: int, second: int, both: int, level: float = 0.95) -> Estimate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
+from ragworth.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import sign_test
 from ragworth.stats.resampling import resample_counts, tau_interval, unit_numbers

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
-from ragworth.stats.clustered import (
+from ragworth.stats.bootstrap import (
     FEW_CLUSTERS,
     Clusters,
+    bootstrap_means,
     cluster_index,
     cluster_means,
     count_clusters,
+    mean_intervals,
     too_few_clusters,
 )
 from ragworth.stats.range_intervals import Bounds

@@ -13,21 +13,31 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.bootstrap import bootstrap_means, mean_intervals
-from ragworth.stats.clustered import (
+from ragworth.stats.bootstrap import (
     FEW_CLUSTERS,
     Clusters,
+    bootstrap_means,
     cluster_index,
     cluster_means,
     count_clusters,
+    mean_intervals,
     tested_numbers,
     too_few_clusters,
 )
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.power import detectable_difference
-from ragworth.stats.range_intervals import LARGE, MAX_VALUES, TOO_FEW, Bounds, difference_bounds, is_constant, range_p
+from ragworth.stats.range_intervals import (
+    LARGE,
+    MAX_VALUES,
+    TOO_FEW,
+    Bounds,
+    difference_bounds,
+    is_constant,
+    normal_cdf,
+    range_p,
+    student_quantile,
+)
 from ragworth.stats.resampling import ConfidenceInterval
-from ragworth.stats.student import normal_cdf, student_quantile
 
 Floats = npt.NDArray[np.float64]
 K = TypeVar("K")
@@ -305,7 +315,7 @@ def compare_paired(
     Differences below 10⁻¹² are ties; ``counts`` has wins, ties and losses of the second side. p is two-sided and never
     0; 1 if there is no difference. ``bounds`` are the lowest and highest possible value of either side; without them,
     there is no interval if fewer than five differences differ from all others. ``clusters`` has the cluster of each
-    pair, if pairs aren't independent (:mod:`ragworth.stats.clustered`).
+    pair, if pairs aren't independent (:mod:`ragworth.stats.bootstrap`).
     """
     if test not in TESTS:
         raise ValueError(f"test={test!r} is none of {', '.join(TESTS)}")

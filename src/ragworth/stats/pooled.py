@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
-from ragworth.stats.correlation import MEASURES, Measure, check_measure, missing_reason
+from ragworth.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters
+from ragworth.stats.correlation import MEASURES, Measure, check_measure, make_resampler, missing_reason
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.range_intervals import EQUAL
 from ragworth.stats.resampling import (
@@ -27,7 +27,6 @@ from ragworth.stats.resampling import (
     standard_error,
     unit_numbers,
 )
-from ragworth.stats.weighted_correlation import make_resampler
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.clustered import FEWEST_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
+from ragworth.stats.bootstrap import FEWEST_CLUSTERS, Clusters, cluster_index, tested_numbers, too_few_clusters
 from ragworth.stats.range_intervals import is_constant
 
 SIGN_FLIPS = ("randomisation", "wilcoxon", "sign")

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.range_intervals import EQUAL, wilson_interval
-from ragworth.stats.student import expanded_tail, student_quantile
+from ragworth.stats.range_intervals import EQUAL, expanded_tail, student_quantile, wilson_interval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

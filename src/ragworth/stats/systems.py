@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cluster_index
+from ragworth.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS, Clusters, cluster_index
 from ragworth.stats.correlation import MEASURES, Measure, kendall, missing_reason
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import paired_p

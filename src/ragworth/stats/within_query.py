@@ -12,8 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.stats.bootstrap import mean_intervals
-from ragworth.stats.clustered import FEW_CLUSTERS, Clusters, cluster_index, count_clusters, too_few_clusters
+from ragworth.stats.bootstrap import (
+    FEW_CLUSTERS,
+    Clusters,
+    cluster_index,
+    count_clusters,
+    mean_intervals,
+    too_few_clusters,
+)
 from ragworth.stats.correlation import Measure
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import bootstrap_tests

@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.annotators.token_confidence import MEASURES
+from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError
 from ragworth.report.study.page import StudyPage, estimate_rows
 from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, aspect_of
-from ragworth.stats.clustered import Clusters
+from ragworth.stats.bootstrap import Clusters
 from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 from ragworth.stats.paired import Test, correct_by_holm, difference
 from ragworth.stats.range_intervals import Bounds

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.token_confidence import MEASURES
+from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError, format_list
 from ragworth.data import Contexts
 from ragworth.report.study.charts import heat_chart
@@ -22,7 +22,7 @@ from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
 from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.retrieval.context_sampling import draw_positions
-from ragworth.stats.clustered import Clusters
+from ragworth.stats.bootstrap import Clusters
 from ragworth.stats.estimate import mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast

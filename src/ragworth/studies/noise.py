@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.token_confidence import MEASURES
+from ragworth.annotators.confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.core.errors import format_count
 from ragworth.data import ANSWERED_STATUSES

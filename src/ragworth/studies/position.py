@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.token_confidence import MEASURES as CONFIDENCES
+from ragworth.annotators.confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import InputError, format_list
 from ragworth.report.study.charts import curve_chart

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotators.token_confidence import MEASURES
+from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError
 from ragworth.data import OK
 from ragworth.report.study.charts import dot_chart

@@ -19,9 +19,8 @@ from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes, Ratings
 from ragworth.report import page
 from ragworth.report.document import Heading
 from ragworth.report.page import explorer
-from ragworth.report.page.groups import SystemGroups
 from ragworth.report.page.overview import _sentence
-from ragworth.report.page.rankings import MetricMean, Ranking
+from ragworth.report.page.rankings import MetricMean, Ranking, SystemGroups
 from ragworth.report.page.relations import RESAMPLES, _best_sentence, outcome_predictions
 from ragworth.report.page.sections.answers import outcome_table
 from ragworth.report.page.sections.diagnosis import _finding

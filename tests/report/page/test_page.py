@@ -28,8 +28,7 @@ from ragworth.report.charts import drawing, drawing_worker
 from ragworth.report.charts.base import shorten_names
 from ragworth.report.page import explorer
 from ragworth.report.page.costs import total_cost
-from ragworth.report.page.groups import group_systems
-from ragworth.report.page.rankings import MAX_PAIRED, rank_systems, read_means
+from ragworth.report.page.rankings import MAX_PAIRED, group_systems, rank_systems, read_means
 from ragworth.report.page.relations import outcome_predictions
 from ragworth.report.page.sections.verdict import unlabelled_note
 from ragworth.report.renderers.html import bundle_vega, source_hash, vega_bundle

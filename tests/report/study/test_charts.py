@@ -16,8 +16,8 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 from ragworth.core.errors import TableError
+from ragworth.report.charts.base import DARK, LIGHT, MARK
 from ragworth.report.charts.drawing import render_png, render_svg
-from ragworth.report.charts.theme import DARK, LIGHT, MARK
 from ragworth.report.study import charts
 from tests.report.study import samples
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth import prompts
-from ragworth.annotators.control_questions import CONTROL_QUESTIONS
+from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job

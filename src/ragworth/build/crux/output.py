@@ -24,7 +24,7 @@ from ragworth.data.collection import Collection
 from ragworth.data.tokens import WORDS
 from ragworth.formats.csv import write_csv
 from ragworth.formats.files import create_file
-from ragworth.retrieval.document_files import corpus_hash
+from ragworth.retrieval.documents import corpus_hash
 
 DRAFTS_FILE = "drafts.jsonl"
 COMMAND = "build crux"

@@ -13,7 +13,7 @@ from ragworth.core.errors import BadLine, FormatError, format_count, format_list
 from ragworth.formats.files import bad_lines_error, open_file, run_name
 from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
 from ragworth.prompt_table import read_rows
-from ragworth.retrieval.document_files import read_documents
+from ragworth.retrieval.documents import read_documents
 
 SEPARATOR = "|||||"
 """What Multi-News puts between the documents of a topic."""

@@ -24,8 +24,7 @@ from ragworth.build.roles import shared_role_warnings
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.retrieval.chunks import chunk
-from ragworth.retrieval.document_files import corpus_hash
-from ragworth.retrieval.documents import Documents
+from ragworth.retrieval.documents import Documents, corpus_hash
 from ragworth.text_match.languages import foreign_languages
 
 SURPLUS = "surplus"

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from ragworth.core.errors import MissingExtraError, ResourceError
 from ragworth.report.charts import drawing_worker
-from ragworth.report.charts.base import Spec
-from ragworth.report.charts.theme import LIGHT, apply_colors, vega_config
+from ragworth.report.charts.base import LIGHT, Spec, apply_colors, vega_config
 
 WIDTH = 640
 SCALE = 2

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from ragworth.core.errors import TableError, format_list
-from ragworth.report.charts.base import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair
-from ragworth.report.charts.channels import (
+from ragworth.report.charts.base import ROW_HEIGHT, Spec, chart_data, finish_chart, load_altair, theme_color
+from ragworth.report.charts.planes import (
     color_channel,
     describe_spec,
     prepare_frame,
@@ -18,7 +18,6 @@ from ragworth.report.charts.channels import (
     unique_names,
     x_axis,
 )
-from ragworth.report.charts.theme import theme_color
 
 KINDS = {"correct": "good", "partial": "fair", "abstained": "none", "wrong": "bad"}
 """What can come of an answer, best first, with its colour."""

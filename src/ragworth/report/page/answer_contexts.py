@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.contribution.profile import context_sentence
-from ragworth.contribution.rows import context_passages, context_rows, context_threshold
+from ragworth.contribution.rows import context_passages, context_rows, context_sentence, context_threshold
 from ragworth.core.errors import format_count
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView
 from ragworth.report.document import Details, Only, Paragraph, TextSpan
 from ragworth.report.page.view import ReportView, explorer_address
-from ragworth.text_match.citations import without_citations
+from ragworth.text_match.sentences import without_citations
 
 TEXT = 300
 """Characters of a passage that are shown."""

@@ -29,7 +29,7 @@ from ragworth.report.page.survey import Survey
 from ragworth.report.render import format_p_value
 from ragworth.report.wording import digits_beside_zero, digits_within, signed
 from ragworth.results import Results
-from ragworth.stats.clustered import FEW_CLUSTERS, FEWEST_CLUSTERS
+from ragworth.stats.bootstrap import FEW_CLUSTERS, FEWEST_CLUSTERS
 from ragworth.stats.range_intervals import TOO_FEW
 
 

@@ -15,9 +15,8 @@ from ragworth.comparison import higher_is_better
 from ragworth.core.errors import format_count, format_list
 from ragworth.diagnosis import passage_kind
 from ragworth.metrics.utility import READER_REASON
-from ragworth.report.charts.base import Spec, chart_data, escape_frame, finish_chart, load_altair
+from ragworth.report.charts.base import SHAPES, Spec, chart_data, escape_frame, finish_chart, load_altair, theme_color
 from ragworth.report.charts.rows import dot_chart
-from ragworth.report.charts.theme import SHAPES, theme_color
 from ragworth.report.document import ChartPanel, Figure
 from ragworth.report.page.answer_sentences import ROUNDING
 from ragworth.report.page.overview import Overview

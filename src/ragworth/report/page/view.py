@@ -17,7 +17,7 @@ from ragworth.diagnosis import ContextFacts, Diagnosis
 from ragworth.diagnosis.context_facts import graded_answers
 from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
 from ragworth.report.page.answers import AnswerOverview
-from ragworth.report.page.budget import TwoJudgesSummary, summarise_two_judges
+from ragworth.report.page.costs import TwoJudgesSummary, summarise_two_judges
 from ragworth.report.page.figures import FigureSet
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey

@@ -23,7 +23,7 @@ import ragworth
 from ragworth.core.cache import cache_folder
 from ragworth.core.errors import FormatError, MissingExtraError, format_cell
 from ragworth.core.files import write_output
-from ragworth.report.charts.theme import themes
+from ragworth.report.charts.base import themes
 from ragworth.report.document import Cell, Document, DocumentBlock, Figure, Section, TableBlock, TextSpan
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ stand whole in tooltips and in the table of the numbers. Rows keep the order of 
 
 from __future__ import annotations
 
-from ragworth.report.charts.channels import spec_numbers
-from ragworth.report.charts.planes import curve_chart, heat_chart, point_chart
+from ragworth.report.charts.planes import curve_chart, heat_chart, point_chart, spec_numbers
 from ragworth.report.charts.rows import bar_chart, dot_chart, outcome_chart
 
 __all__ = ["bar_chart", "curve_chart", "dot_chart", "heat_chart", "outcome_chart", "point_chart", "spec_numbers"]

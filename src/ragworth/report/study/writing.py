@@ -14,8 +14,8 @@ import polars as pl
 from ragworth.core.errors import TableError, quote_short
 from ragworth.core.file_record import FileRecord
 from ragworth.report import document as doc
-from ragworth.report.charts.channels import spec_numbers
 from ragworth.report.charts.drawing import draw_charts
+from ragworth.report.charts.planes import spec_numbers
 from ragworth.report.render import render
 from ragworth.report.renderers.html import render_page
 from ragworth.report.renderers.markdown import render_markdown

@@ -17,7 +17,7 @@ from ragworth.report.document import (
     TableColumn,
     TextSpan,
 )
-from ragworth.report.page.budget import Row
+from ragworth.report.page.costs import Row
 from ragworth.report.page.rankings import LEVEL
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed

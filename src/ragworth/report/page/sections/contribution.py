@@ -9,9 +9,15 @@ from statistics import median
 import numpy as np
 import polars as pl
 
-from ragworth.contribution.notes import contribution_notes, split_answers
-from ragworth.contribution.profile import MOST, carrying, position_profile
-from ragworth.contribution.rows import context_rows, contributing_from
+from ragworth.contribution.rows import (
+    MOST,
+    carrying,
+    context_rows,
+    contributing_from,
+    contribution_notes,
+    position_profile,
+    split_answers,
+)
 from ragworth.contribution.summary import SHARE, threshold
 from ragworth.core.errors import format_count
 from ragworth.data import OK

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution.profile import MOST
+from ragworth.contribution.rows import MOST
 from ragworth.diagnosis import FINDINGS
 from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
 from ragworth.report.document import (
