@@ -15,6 +15,7 @@ from ragworth.core.errors import InputError, JobStopped, RagworthError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.report.page.sections.budget import summarise_two_judges
 from ragworth.results import Results
 from ragworth.tasks.text_lookup import sample_by_hash
 from ragworth.two_judges import estimate
@@ -120,12 +121,14 @@ def test_end_to_end(tmp_path: Path, two: Two, undrawn: list[dict[str, Any]]) -> 
     manifest = json.loads((folder / "results" / "manifest.json").read_text())
     assert {model["name"] for model in manifest["models"]} == {"cheap", "dear"}
 
-    assert found.page is not None and found.page.budget is not None
+    assert found.page is not None
+    summary = summarise_two_judges(found.page.results, found.page.overview)
+    assert summary is not None
     html = found.page.html
     assert 'id="budget"' in html and 'href="#budget"' in html
     row = frame.row(0, named=True)
     assert f"[{row['low']:.3f}, {row['high']:.3f}]" in html
-    sentence = found.page.budget.sentences[0]
+    sentence = summary.sentences[0]
     assert sentence.startswith("75 expensive judgments were made, for 25 of 40 queries.")
     stand = sorted(round(75 * each / 25) for each in frame.filter(pl.col("metric") == "UDCG@2")["effective"])
     text = found.page.markdown
@@ -171,7 +174,7 @@ def test_without_a_better_judge_there_is_nothing_of_it(tmp_path: Path, two: Two,
         folder, '[judgments.abstention.expensive]\nmodel = "dear"\nsample = 25\n', "[judgments]\nabstention = true\n"
     )
     found = evaluate(folder)
-    assert found.page is not None and found.page.budget is None
+    assert found.page is not None and summarise_two_judges(found.page.results, found.page.overview) is None
     assert 'id="budget"' not in found.page.html and "#budget" not in found.page.html
     assert "## Judged on a budget" not in found.page.markdown
     assert not list((folder / "results").glob("estimate*"))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import ragworth
 from ragworth.core.errors import FormatError, InputError, TableError
 from ragworth.data.tokens import WORD_PATTERN
-from ragworth.retrieval.chunks import BLANK_LINE, Origin, chunk, find_tables, in_chunking, origin
+from ragworth.retrieval.chunks import BLANK_LINE, chunk
+from ragworth.retrieval.origins import Origin, find_tables, in_chunking, origin
 from ragworth.text_match.sentences import sentence_starts
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)

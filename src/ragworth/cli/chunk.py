@@ -164,7 +164,7 @@ def _other_chunkings(frame: Any, name: str) -> Any:
     """The rows of passages that belong to chunkings of other names."""
     import polars as pl
 
-    from ragworth.retrieval.chunks import origin
+    from ragworth.retrieval.origins import origin
 
     mine = [(found := origin(passage)) is not None and found.name == name for passage in frame["passage"]]
     return frame.filter(~pl.Series(mine, dtype=pl.Boolean))

@@ -7,3 +7,6 @@ these passages and no others, in the order of the context. Contributions split t
 - `summary`: what the contributions of one context amount to;
 - `rows`: contributions as rows, pairs of passages, and the profile over positions.
 """
+
+MOST = 0.9
+"""The share of the contributions that the sentence on a context goes by."""

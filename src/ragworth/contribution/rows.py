@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ragworth.contribution import MOST
 from ragworth.contribution.answer_value import SplitAnswer
 from ragworth.contribution.design import Floats
 from ragworth.contribution.summary import EMPTY_CONTEXT, LEAST, threshold
@@ -214,10 +215,6 @@ def contribution_notes(frame: pl.DataFrame) -> list[str]:
             "passages isn't certain (see the standard errors; --subsets allows more calls)"
         )
     return notes
-
-
-MOST = 0.9
-"""The share of the contributions that the sentence on a context goes by."""
 
 
 def position_profile(

@@ -14,14 +14,12 @@ import polars as pl
 from ragworth.contribution.rows import carrying, context_rows
 from ragworth.contribution.summary import LEAST
 from ragworth.core.errors import format_count, format_list, quote_short
-
-CONTRIBUTION_FINDINGS = {
-    "misled-by": "wrong, and carried by one passage",
-    "redundant-with": "passages that are redundant with each other",
-    "unsupported-sentence": "a sentence that the context doesn't support",
-    "contradicted-sentence": "a sentence that the context contradicts",
-}
-"""Every finding in words."""
+from ragworth.diagnosis.rules import (
+    CONTRIBUTION_COLUMNS,
+    CONTRIBUTION_COUNTS,
+    CONTRIBUTION_FINDINGS,
+    ContributionDiagnosis,
+)
 
 SENTENCE_LABELS = {"unsupported-sentence": "neither", "contradicted-sentence": "contradicted"}
 """Findings about sentences, with the label of the judge."""
@@ -34,19 +32,6 @@ class ContributionFinding(NamedTuple):
     query: str
     finding: str
     detail: str
-
-
-class ContributionDiagnosis(NamedTuple):
-    """What was found.
-
-    Attributes
-    ----------
-    frame: system, query, finding, detail.
-    counts: system, finding, n (answers with it), of (answers that could be examined for it).
-    """
-
-    frame: pl.DataFrame
-    counts: pl.DataFrame
 
 
 def diagnose_contributions(
@@ -88,12 +73,11 @@ def diagnose_contributions(
             number = several[row["system"], row["query"]]
             found += _of_answer(_sentence_findings(row), row.get("repeat") or 0, number)
     # Several answers to a query may have the same finding.
-    frame = pl.DataFrame(found, schema=dict.fromkeys(ContributionFinding._fields, pl.String), orient="row")
+    frame = pl.DataFrame(found, schema=CONTRIBUTION_COLUMNS, orient="row")
     holds = Counter(frame.select("system", "finding").iter_rows())
     order = {name: n for n, name in enumerate(CONTRIBUTION_FINDINGS)}
     rows = [(*key, holds[key], of) for key, of in sorted(examined.items(), key=lambda each: order[each[0][1]]) if of]
-    schema = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
-    return ContributionDiagnosis(frame, pl.DataFrame(rows, schema=schema, orient="row"))
+    return ContributionDiagnosis(frame, pl.DataFrame(rows, schema=CONTRIBUTION_COUNTS, orient="row"))
 
 
 def _of_answer(findings: Iterable[ContributionFinding], repeat: int, answers: int) -> Iterator[ContributionFinding]:

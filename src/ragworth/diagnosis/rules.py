@@ -28,6 +28,31 @@ FINDINGS = {
 }
 """Every finding with its name in words, the most telling first."""
 
+CONTRIBUTION_FINDINGS = {
+    "misled-by": "wrong, and carried by one passage",
+    "redundant-with": "passages that are redundant with each other",
+    "unsupported-sentence": "a sentence that the context doesn't support",
+    "contradicted-sentence": "a sentence that the context contradicts",
+}
+"""Findings about single answers, from contributions and support, in words."""
+
+
+CONTRIBUTION_COLUMNS = dict.fromkeys(("system", "query", "finding", "detail"), pl.String)
+CONTRIBUTION_COUNTS = {"system": pl.String, "finding": pl.String, "n": pl.Int64, "of": pl.Int64}
+
+
+class ContributionDiagnosis(NamedTuple):
+    """Findings about single answers; none without contributions and support.
+
+    Attributes
+    ----------
+    frame: system, query, finding, detail.
+    counts: system, finding, n (answers with it), of (answers that could be examined for it).
+    """
+
+    frame: pl.DataFrame = pl.DataFrame(schema=CONTRIBUTION_COLUMNS)
+    counts: pl.DataFrame = pl.DataFrame(schema=CONTRIBUTION_COUNTS)
+
 
 class Diagnosis(NamedTuple):
     """What was found.

@@ -14,7 +14,6 @@ import polars as pl
 
 from ragworth.annotators import ANNOTATORS, annotation
 from ragworth.annotators.contract import NO_MODEL
-from ragworth.annotators.contribution import ContributionAnnotator
 from ragworth.core.cache import check_cache, mark_cache
 from ragworth.core.errors import (
     Hint,
@@ -28,13 +27,13 @@ from ragworth.core.errors import (
     quote_short,
 )
 from ragworth.data import OK, Answers, Contexts
+from ragworth.evaluation import stages
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.model_pool import NONE, ModelPool
 from ragworth.evaluation.stages.retrieve import WorkspaceAsker
 from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
-from ragworth.evaluation.two_judges import TwoJudgesChecker
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.answer_book import AnswerBook
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
@@ -82,7 +81,8 @@ def load_checked_inputs(
         for name, system in material.systems.items():
             problems.of(partial(check, {name: system}, step_context), "systems", name)
         WorkspaceChecker(material, models, problems, scores=scores).check()
-        TwoJudgesChecker(material, models, problems).check(limit or sample)
+        if any(task.expensive is not None for task in space.judgments.values()):
+            stages.TwoJudgesChecker(material, models, problems).check(limit or sample)
         if material.has_answers:
             problems.found = [_offer_no_model(error) for error in problems.found]
     if report:
@@ -129,6 +129,8 @@ def _check_names(space: Workspace, problems: Problems) -> None:
 
 def _check_hops(space: Workspace, problems: Problems) -> None:
     if isinstance(space.hops, TaskConfig):
+        from ragworth.annotators.contribution import ContributionAnnotator
+
         problems.of(
             partial(options_by_name, ContributionAnnotator, dict(space.hops.settings), "hops"), "judgments", "hops"
         )

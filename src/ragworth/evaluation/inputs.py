@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from ragworth import formats
-from ragworth.contribution.hops import Hop, HopTable, hops_of
 from ragworth.core.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.data import Answers, Contexts, Judgments, Outcomes
 from ragworth.data.collection import Collection, match_questions, merge_collections
@@ -27,13 +26,15 @@ from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tasks.text_lookup import check_positive_count as whole_number
 from ragworth.tasks.text_lookup import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
-from ragworth.two_judges.strata import check_random_share
 from ragworth.workspace.config import TaskConfig, Workspace
 from ragworth.workspace.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
 from ragworth.workspace.problems import Problems
 from ragworth.workspace.reader import CollectionFiles, FileReader
 from ragworth.workspace.references import match_references
 from ragworth.workspace.runs import queries_of
+
+if TYPE_CHECKING:
+    from ragworth.contribution.hops import Hop, HopTable
 
 
 @dataclass(frozen=True)
@@ -263,6 +264,8 @@ def _find_hops(
     for contexts in systems.values():
         if wanted is None or not isinstance(contexts, Contexts) or contexts.hops is None:
             continue
+        from ragworth.contribution.hops import hops_of
+
         try:
             found |= hops_of(contexts.hops.drop_nulls("hop"), ", ".join(contexts.systems))
         except FormatError as error:
@@ -281,6 +284,8 @@ def _read_expensive(reading: FileReader, kind: str, task: TaskConfig) -> Judgmen
 
 
 def _read_random_judgments(path: str, **options: Any) -> Judgments:
+    from ragworth.two_judges.strata import check_random_share
+
     check_random_share(path)
     return formats.read_judgments(path, **options)
 

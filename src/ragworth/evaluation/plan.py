@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragworth.evaluation import stages, two_judges
+from ragworth.evaluation import stages
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
@@ -46,10 +46,12 @@ def plan_evaluation(
         stages.run_retrieve(state)
         for kind, task in space.judgments.items():
             stages.run_annotate(state, kind, task)
-            two_judges.run_expensive_judge(state, kind, task)
+            if task.expensive is not None:
+                stages.run_expensive_judge(state, kind, task)
         if state.has_answers:
             stages.run_answer(state, space.answers)
-        stages.run_hops(state)
+        if material.hops:
+            stages.run_hops(state)
         for kind, task in space.grades.items() if state.has_answers else ():
             stages.run_grade(state, kind, task)
         return EvaluationPlan(material, plan, state.contexts.notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from ragworth.core.errors import InputError, format_list
 from ragworth.core.files import refuse_links
 from ragworth.data.coercion import package_of, to_frame
 from ragworth.data.tables import html_table
-from ragworth.evaluation import stages, two_judges
+from ragworth.evaluation import stages
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.model_pool import NONE, ModelPool, resolve_model_path, with_model
 from ragworth.evaluation.output import workspace_lock, write_output
@@ -26,7 +26,7 @@ from ragworth.evaluation.state import Console, EvaluationState, SilentConsole
 from ragworth.formats.contract import LoadedCollection
 from ragworth.report import page
 from ragworth.results import Results
-from ragworth.workspace.config import ModelSpec, OutputPaths, Workspace
+from ragworth.workspace.config import ModelSpec, OutputPaths, TaskConfig, Workspace
 from ragworth.workspace.sources import answer_anew, open_source, plan_records
 
 MAX_SENTENCES = 10
@@ -213,16 +213,20 @@ def _stage_functions(state: EvaluationState, wanted: Sequence[str]) -> list[Call
     space = state.space
     parts: dict[str, list[Callable[[], object]]] = {
         "retrieve": [partial(stages.run_retrieve, state, release=True)],
-        "annotate": [
-            partial(work, state, kind, task)
-            for kind, task in space.judgments.items()
-            for work in (stages.run_annotate, two_judges.run_expensive_judge)
-        ],
+        "annotate": [run for kind, task in space.judgments.items() for run in _judging(state, kind, task)],
         "answer": [partial(stages.run_answer, state, space.answers)] if state.has_answers else [],
         "grade": [
-            partial(stages.run_hops, state),
+            *([partial(stages.run_hops, state)] if state.material.hops else []),
             *(partial(stages.run_grade, state, kind, task) for kind, task in space.grades.items() if state.has_answers),
         ],
-        "score": [partial(stages.run_score, state), partial(two_judges.run_estimates, state)],
+        "score": [partial(stages.run_score, state)],
     }
+    if any(task.expensive is not None for task in space.judgments.values()):
+        parts["score"].append(partial(stages.run_estimates, state))
     return [run for name in wanted for run in parts.get(name, [])]
+
+
+def _judging(state: EvaluationState, kind: str, task: TaskConfig) -> Iterator[Callable[[], object]]:
+    yield partial(stages.run_annotate, state, kind, task)
+    if task.expensive is not None:
+        yield partial(stages.run_expensive_judge, state, kind, task)

@@ -25,7 +25,6 @@ from ragworth.core.files import is_inside, write_output
 from ragworth.data.tokens import tokenizer_file
 from ragworth.formats import FORMATS
 from ragworth.llm import MODELS
-from ragworth.llm.openai.spec import parse_address
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.contract import Step
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
@@ -84,6 +83,8 @@ def remote_host(model: ModelSpec) -> str:
         return remote_host(ModelSpec(rest))
     if kind != "openai":
         return kind if kind in MODELS and kind not in LOCAL_BACKENDS else ""
+    from ragworth.llm.openai.spec import parse_address
+
     try:
         address = parse_address(rest)
     except ModelError:

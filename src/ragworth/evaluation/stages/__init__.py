@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ragworth.evaluation.stages.hops import run_hops
     from ragworth.evaluation.stages.retrieve import run_retrieve
     from ragworth.evaluation.stages.score import run_score
+    from ragworth.evaluation.stages.two_judges import TwoJudgesChecker, run_estimates, run_expensive_judge
 
 STAGES = ("retrieve", "annotate", "answer", "grade", "score", "report")
 """In their order; reading the files comes before all of them."""
@@ -24,13 +25,19 @@ MODULES = {
     "run_hops": "hops",
     "run_retrieve": "retrieve",
     "run_score": "score",
+    "TwoJudgesChecker": "two_judges",
+    "run_estimates": "two_judges",
+    "run_expensive_judge": "two_judges",
 }
 
 __all__ = [
     "STAGES",
+    "TwoJudgesChecker",
     "run_annotate",
     "run_answer",
     "run_answer_with_confidence",
+    "run_estimates",
+    "run_expensive_judge",
     "run_grade",
     "run_hops",
     "run_retrieve",

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 import polars as pl
 
 from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.answer_confidence import AnswerConfidence, written_answers
 from ragworth.core.errors import format_count
 from ragworth.data import Answers, Contexts
 from ragworth.evaluation.stage_cache import frame_digest
@@ -75,6 +74,8 @@ def run_answer_with_confidence(state: EvaluationState, writing: AnswerConfig, co
 
     ``confidence`` gives the settings of its kind; prompts, lengths and the model are those of the answers.
     """
+    from ragworth.annotators.answer_confidence import AnswerConfidence, written_answers
+
     plan, kind = state.plan is not None, AnswerConfidence.kind
     with state.models.job(writing.task.model, plan=plan) as job:
         settings = task_settings(writing.task, state.space)

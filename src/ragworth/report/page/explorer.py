@@ -18,7 +18,7 @@ from ragworth.core.errors import RagworthError
 from ragworth.data import OK
 from ragworth.data.conversations import Turn, turns_of
 from ragworth.diagnosis import FINDINGS, ContextFacts, Diagnosis, passage_kind
-from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
+from ragworth.diagnosis.rules import CONTRIBUTION_FINDINGS
 from ragworth.metrics.parsing import parse
 from ragworth.report.charts.base import shorten_names
 from ragworth.report.page.overview import Overview

@@ -11,13 +11,11 @@ from urllib.parse import quote
 
 import polars as pl
 
-from ragworth.contribution.rows import contributing_from, passage_rows
 from ragworth.core.errors import format_count
 from ragworth.diagnosis import ContextFacts, Diagnosis
 from ragworth.diagnosis.context_facts import graded_answers
-from ragworth.diagnosis.contributions import ContributionDiagnosis, diagnose_contributions
+from ragworth.diagnosis.rules import ContributionDiagnosis
 from ragworth.report.page.answers import AnswerOverview
-from ragworth.report.page.costs import TwoJudgesSummary, summarise_two_judges
 from ragworth.report.page.figures import FigureSet
 from ragworth.report.page.overview import Overview
 from ragworth.report.page.survey import Survey
@@ -109,11 +107,6 @@ class ReportView:
         return self.draw()
 
     @cached_property
-    def budget(self) -> TwoJudgesSummary | None:
-        """What a better judge of a sample says; None where there was none."""
-        return summarise_two_judges(self.results, self.overview)
-
-    @cached_property
     def systems(self) -> list[SystemEntry]:
         """What each system is, in the order of the leaderboard."""
         return describe_systems(self.results, self.survey, self.overview)
@@ -122,6 +115,11 @@ class ReportView:
     def explored(self) -> list[str]:
         """The queries that the explorer holds."""
         return list(dict.fromkeys(query for _, query in self.facts.shown))
+
+    @property
+    def outcome_names(self) -> list[str]:
+        """The aspects that answers were graded by."""
+        return self.results.outcomes.distinct("aspect") if self.results.outcomes is not None else []
 
     @property
     def contributions(self) -> pl.DataFrame | None:
@@ -139,6 +137,11 @@ class ReportView:
         """What contributions and support say of single answers."""
         # Contributions to other answers than those that were graded say nothing about them.
         frame, support = self.results.said_of_answers(GRADED_CONTRIBUTION), self.support
+        if frame is None and support is None:
+            return ContributionDiagnosis()
+        from ragworth.contribution.rows import contributing_from, passage_rows
+        from ragworth.diagnosis.contributions import diagnose_contributions
+
         if frame is None:
             return diagnose_contributions(None, support, {})
         # The facts are of the explorer's queries alone.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from ragworth.core.errors import InputError, format_count, format_list
-from ragworth.retrieval.chunks import CHUNKING_NAME, in_chunking, origin
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
+from ragworth.retrieval.origins import CHUNKING_NAME, in_chunking, origin
 from ragworth.retrieval.pipeline import Pipeline, StepLike
 from ragworth.tasks.contract import option as named
 

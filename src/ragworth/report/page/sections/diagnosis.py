@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution.rows import MOST
+from ragworth.contribution import MOST
 from ragworth.diagnosis import FINDINGS
-from ragworth.diagnosis.contributions import CONTRIBUTION_FINDINGS
+from ragworth.diagnosis.rules import CONTRIBUTION_FINDINGS
 from ragworth.report.document import (
     Bullets,
     Cell,
