@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 import polars as pl
 
+from ragworth.contribution import MOST
 from ragworth.contribution.rows import (
-    MOST,
     carrying,
     context_rows,
     contributing_from,
