@@ -31,9 +31,7 @@ def read_spans(document: Span) -> Iterator[Span]:
 
 
 def read_attributes(attributes: Any) -> dict[str, Any]:
-    """Read OTLP's list of keys and typed values; a dict is what it is."""
-    if isinstance(attributes, Mapping):
-        return dict(attributes)
+    """Read OTLP's list of keys and typed values."""
     pairs = [as_dict(each, "an attribute") for each in as_list(attributes, "attributes")]
     return {str(pair.get("key")): _read_typed(pair.get("value")) for pair in pairs}
 
@@ -119,21 +117,6 @@ PHOENIX = replace(
 )
 
 
-RETURNED = "output@documents | output.results | output.nodes | output"
-
-
-def name_retrievers(row: Span) -> Iterator[Span]:
-    """Give LangChain's retrievers their type, which older versions of Langfuse called spans."""
-
-    def name(span: Span) -> Span:
-        retrieves = span.get("type") == "SPAN" and "retriev" in str(span.get("name")).lower()
-        found = isinstance(parse_if_json(find(span, RETURNED)), list)
-        return {**span, "type": "RETRIEVER"} if retrieves and found else span
-
-    observations = list_objects(row.get("observations"), "observations")
-    yield {**name(row), "observations": [name(each) for each in observations]}
-
-
 def read_scores(row: Span) -> NamedGrades:
     """Read the scores of a trace. The number of a category is only its place in a list, so its word counts."""
     for score in list_objects(find(row, "scores | trace.scores"), "scores"):
@@ -152,7 +135,6 @@ LANGFUSE = TraceSpec(
         "id input output sessionId|session_id|userId|user_id|projectId|project_id|htmlPath|bookmarked",
     ),
     rows="data",
-    spans=name_retrievers,
     inside="observations",
     trace="traceId | trace_id | trace.id | id",
     id="trace.id | id",
@@ -160,7 +142,7 @@ LANGFUSE = TraceSpec(
     kind="type",
     input="trace.input | input",
     output="trace.output | output",
-    retrieved=RETURNED,
+    retrieved="output@documents | output.results | output.nodes | output",
     grades=read_scores,
 )
 

@@ -124,9 +124,7 @@ def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) 
     if set(finder.columns) & set(FIELDS):
         yield from parse_rows(rows, finder, reject)
         return
-    traces: dict[str, list[TraceStep]] = {}
-    for step in _read_rows(spec, rows, finder, reject):
-        traces.setdefault(step.trace, []).append(step)
+    traces = _read_traces(spec, rows, finder, reject)
     systems = [_find_system(spec, steps) for steps in traces.values()]
     several = len(set(systems) - {None}) > 1
     asked: Counter[tuple[str | None, str]] = Counter()
@@ -148,9 +146,9 @@ def _find_system(spec: TraceSpec, steps: list[TraceStep]) -> str | None:
     return next((str(system) for step in steps if (system := value_at(step.span, spec.system))), None)
 
 
-def _read_rows(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[TraceStep]:
-    """Read the steps of all rows."""
-    names: set[str] = set()
+def _read_traces(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> dict[str, list[TraceStep]]:
+    """Read the steps of all rows, by the names of their traces."""
+    traces: dict[str, list[TraceStep]] = {}
     for place, value in rows.values:
         try:
             row = as_row(value)
@@ -162,11 +160,12 @@ def _read_rows(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reje
         except WrongLineError as error:
             reject(place, str(error))
             continue
-        again = spec.whole and any(step.trace in names for step in steps)
-        names |= {step.trace for step in steps}
+        again = spec.whole and any(step.trace in traces for step in steps)
         for number, step in enumerate(steps):
             trace = f"{step.trace}, row {place}" if again else step.trace
-            yield step._replace(trace=trace, mapped=mapped if number == 0 else {})
+            own = step._replace(trace=trace, mapped=mapped if number == 0 else {})
+            traces.setdefault(trace, []).append(own)
+    return traces
 
 
 def _read_span(
