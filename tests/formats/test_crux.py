@@ -6,7 +6,6 @@ import pytest
 
 from ragworth.core.errors import FormatError
 from ragworth.formats import load, read_ratings
-from ragworth.formats.crux import read_labels
 from tests.conftest import Save
 
 RUN = "q1 Q0 d2 1 2.0 x\nq1 Q0 d1 2 1.0 x\n"
@@ -57,30 +56,3 @@ def test_a_log(save: Save) -> None:
     ):
         with pytest.raises(FormatError, match=words):
             read_ratings(f"crux:{save('bad.log', bad)}")
-
-
-def test_exports(save: Save) -> None:
-    labels = read_labels(save("ann_qlabels.jsonl", '{"id": "q", "answerability": [1, -2, 0, -1]}\n'))
-    assert labels is not None
-    assert labels.rows() == [
-        ("answerability", "q", "0", "ann", 1.0, None),
-        ("answerability", "q", "2", "ann", 0.0, None),
-    ]
-    rated = read_labels(save("ann_qrels.jsonl", '{"id": "q", "document": "d", "relevances": {"0": 3, "1": -1}}\n'))
-    assert rated is not None
-    assert rated.rows() == [("rating", "q", "d · 0", "ann", 3.0, None)]
-    assert read_labels(save("other.jsonl", '{"query": "q", "passage": "d", "value": 1}\n')) is None
-    assert read_labels(save("qrels.txt", "q 0 d 1\n")) is None
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ('{"id": "q", "answerability": [2]}', "line 1: the answerability is 2"),
-        ('{"id": "q", "document": "d", "relevances": {"0": 6}}', "line 1: the rating is 6"),
-        ('{"id": "q", "relevances": {"0": 5}}', "line 1: the document is missing"),
-    ],
-)
-def test_wrong_exports(line: str, words: str, save: Save) -> None:
-    with pytest.raises(FormatError, match=words):
-        read_labels(save("ann_qlabels.jsonl", line + "\n"))

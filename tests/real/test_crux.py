@@ -16,7 +16,7 @@ import pytest
 
 from ragworth import Contexts, Ratings, required, score, study
 from ragworth.formats import load, read_contexts, read_ratings
-from ragworth.formats.crux import read_labels
+from ragworth.label import judge_tables
 from ragworth.stats.raters import fleiss_kappa, krippendorff_alpha
 
 pytestmark = pytest.mark.real
@@ -256,8 +256,8 @@ def test_the_released_files_are_read(data: Path, rated: Ratings, duc: Ratings, r
 
 
 def test_agreement_of_the_annotators(data: Path) -> None:
-    exports = [read_labels(data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz") for n in (1, 2, 3)]
-    every = pl.concat([each for each in exports if each is not None])
+    exports = [judge_tables.read(data / "crux_labels" / f"annotator{n}_qlabels.jsonl.gz") for n in (1, 2, 3)]
+    every = pl.concat(exports)
     wide = every.pivot("judge", index=["query", "item"], values="value").drop_nulls()
     assert wide.columns[2:] == ["annotator1", "annotator2", "annotator3"]
     assert wide.height == 435

@@ -94,44 +94,29 @@ def _numbers(column: pl.Series, source: str) -> pl.Series:
 
 
 def _histories(column: pl.Series, source: str) -> pl.Series:
-    if column.dtype == HISTORY_TYPE:
-        histories = column.list.filter(~pl.element().struct.field("role").is_in(INSTRUCTIONS).fill_null(False))
-    else:
-        values = [_history(value, row, source) for row, value in enumerate(column, 1)]
-        histories = pl.Series("history", values, HISTORY_TYPE)
-    if histories.null_count():
-        _history(None, int(histories.is_null().arg_true()[0]) + 1, source)
-    said = histories.to_frame().with_row_index("row").filter(pl.col("history").list.len() > 0)
-    messages = said.explode("history").unnest("history")
-    wrong = messages.filter(~pl.col("role").is_in(ROLES) | pl.col("role").is_null() | pl.col("text").is_null())
-    if wrong.height:
-        row, role, text = wrong.row(0)
-        found = "has no text" if text is None else f"has the role {quote_short(str(role), 24)}"
-        raise TableError(
-            f"row {row + 1}: a message of the history {found}",
-            expected="messages with a role, user or assistant, and a text",
-            file=source,
-        )
-    return histories
+    values = [_history(value, row, source) for row, value in enumerate(column.to_list(), 1)]
+    return pl.Series("history", values, HISTORY_TYPE)
 
 
 def _history(value: Any, row: int, source: str) -> list[dict[str, Any]]:
-    messages = value.to_list() if isinstance(value, pl.Series) else value
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        found = "is missing" if messages is None else f"is {quote_short(str(messages))}"
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        found = "is missing" if value is None else f"is {quote_short(str(value))}"
         raise TableError(
             f"row {row}: the history {found}", expected="a list of messages; an empty one for a first turn", file=source
         )
-    messages = [message for message in messages if not is_instruction(message)]
-    texts = [message_text(message) if isinstance(message, Mapping) else None for message in messages]
-    for message, text in zip(messages, texts, strict=True):
-        if not isinstance(text, str) or not isinstance(message.get("role"), str):
+    history = []
+    for message in value:
+        if is_instruction(message):
+            continue
+        role, text = (message.get("role"), message_text(message)) if isinstance(message, Mapping) else (None, None)
+        if role not in ROLES or not isinstance(text, str):
             raise TableError(
                 f"row {row}: the history has the message {quote_short(str(message))}",
-                expected='messages such as {"role": "user", "text": "…"}',
+                expected='messages of a user or an assistant, such as {"role": "user", "text": "…"}',
                 file=source,
             )
-    return [{"role": message["role"], "text": text} for message, text in zip(messages, texts, strict=True)]
+        history.append({"role": role, "text": text})
+    return history
 
 
 def is_instruction(message: Any) -> bool:

@@ -1,19 +1,15 @@
-"""Read the released files of CRUX: a collection, the log of its required passages, and exports of its labelling app.
+"""Read the released files of CRUX: a collection, and the log of its required passages.
 
 ``crux:FOLDER`` is a collection: ``*.request.jsonl`` (report requests), ``subquestions*.json`` (a list of sub-questions
 for each request), ``*.run`` (TREC runs) and ``ratings*.RUN.json``. The last one has a matrix for each request, whose
 rows are the passages of the run RUN in its order, and whose columns are the sub-questions. ``crux:FILE.log`` has the
 ratings of the required passages. Sub-questions are numbered from 0 in all files.
-
-Exports (`read_labels`) have one JSON object a line, by one annotator: ``answerability`` is a list with a label for each
-sub-question of a report; ``relevances`` are ratings of a passage by sub-question.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,56 +26,6 @@ from ragworth.formats.trec import read_run
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text, read_objects
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
-LABELS = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": …, "relevances": {"0": 5, …}} on each line'
-LABEL_SCHEMA = {
-    "aspect": pl.String,
-    "query": pl.String,
-    "item": pl.String,
-    "judge": pl.String,
-    "value": pl.Float64,
-    "label": pl.String,
-}
-NOT_JUDGED = (-2, -1)
-"""Labels of sub-questions that were filtered out, and of those the annotator was not asked about."""
-
-
-def read_labels(path: PathOrStr) -> pl.DataFrame | None:
-    """Read an export of the labelling app as judgments: aspect, query, item, judge, value and an empty label.
-
-    The aspect is ``answerability`` or ``rating``, and ``item`` the sub-question, or the passage and the sub-question.
-    The judge is the name of the file without ``_qlabels`` or ``_qrels``. Labels −1 and −2 are no judgments. None if the
-    file is no such export.
-    """
-    if ".jsonl" not in Path(path).suffixes:
-        return None
-    judge = re.sub(r"_(?:qlabels|qrels)$", "", run_name(path))
-    rows: list[tuple[str, str, str, str, float, None]] = []
-    for number, item in read_objects(path, [], skip=False, expected=LABELS):
-        if "answerability" not in item and "relevances" not in item and not rows:
-            return None
-        try:
-            rows += [(aspect, query, item, judge, value, None) for aspect, query, item, value in _labels(item)]
-        except WrongLineError as error:
-            raise bad_lines_error(path, [BadLine(number, str(error))], LABELS) from error
-    return pl.DataFrame(rows, schema=LABEL_SCHEMA, orient="row")
-
-
-def _labels(item: dict[str, Any]) -> Iterator[tuple[str, str, str, float]]:
-    query = as_id(item.get("id"), "id")
-    if "answerability" in item:
-        for number, given in enumerate(as_list(item["answerability"], "answerability")):
-            value = as_number(given, "answerability")
-            if value not in (*NOT_JUDGED, 0, 1):
-                raise WrongLineError(f"the answerability is {value:g}, not 0, 1, −1 or −2")
-            if value not in NOT_JUDGED:
-                yield "answerability", query, str(number), value
-        return
-    passage = as_id(item.get("document"), "document")
-    for name, given in as_dict(item.get("relevances"), "relevances").items():
-        value = as_number(given, "rating")
-        if value in NOT_JUDGED:
-            continue
-        yield "rating", query, f"{passage} · {name}", _rating(value)
 
 
 def _rating(given: object) -> float:

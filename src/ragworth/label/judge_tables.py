@@ -18,10 +18,10 @@ from ragworth import formats
 from ragworth.core.errors import FormatError, InputError, format_list, format_names
 from ragworth.data import OK, coercion
 from ragworth.data.coercion import ID_ALIASES
-from ragworth.formats.crux import read_labels
 from ragworth.formats.files import run_name
 from ragworth.formats.grades import VALUES_OF_WORDS, normalise_label
 from ragworth.formats.tables import read_table
+from ragworth.label.imports import crux
 
 SCHEMA = {
     "aspect": pl.String,
@@ -41,12 +41,7 @@ UNNAMED = "judgments"
 
 def is_judged(place: Path) -> bool:
     """Whether a place is a file of judgments or a folder of CRUX's annotation exports, not a workspace or results."""
-    return (place.is_file() and place.suffix.lower() in SUFFIXES) or bool(_exports(place))
-
-
-def _exports(place: Path) -> list[Path]:
-    """The exports of CRUX's labelling app in a folder."""
-    return [file for pattern in ("*_qlabels.jsonl*", "*_qrels.jsonl*") for file in sorted(place.glob(pattern))]
+    return (place.is_file() and place.suffix.lower() in SUFFIXES) or bool(crux.find_exports(place))
 
 
 def read(place: Path) -> pl.DataFrame:
@@ -55,9 +50,9 @@ def read(place: Path) -> pl.DataFrame:
     A column ``judge`` names the judge of each row; without it, the file is one judge, with the file's name.
     """
     if place.is_dir():
-        return pl.concat([read(file) for file in _exports(place)])
-    if (labels := read_labels(place)) is not None:
-        return check_single_judgments(labels, str(place))
+        return pl.concat([read(file) for file in crux.find_exports(place)])
+    if crux.is_export(place):
+        return check_single_judgments(_read_export(place), str(place))
     suffixes = {each.lower() for each in place.suffixes}
     if not suffixes & {".csv", ".tsv", ".parquet"}:
         frame = formats.read_judgments(place).frame
@@ -66,6 +61,16 @@ def read(place: Path) -> pl.DataFrame:
     if not frame.height:
         raise FormatError("no rows: the file is empty", file=str(place), expected="judgments")
     return judgment_table(frame, run_name(place), str(place))
+
+
+def _read_export(place: Path) -> pl.DataFrame:
+    """An export of CRUX's labelling app, by one judge."""
+    aspects, judge = {"answerability": "answerability", "coverage": "rating"}, crux.judge_of(place)
+    rows = [
+        (aspects[mark.kind], mark.id, " · ".join(filter(None, (mark.passage, mark.number))), judge, mark.value, None)
+        for mark in crux.read_marks(place)
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
 def _read_judged_table(place: Path) -> pl.DataFrame:

@@ -1,7 +1,9 @@
 """``crux``: exports of CRUX's labelling app: a folder of ``NAME_qlabels.jsonl`` or ``NAME_qrels.jsonl``, or one file.
 
-Its highlights are texts without offsets. If the report is known, they are looked up there; otherwise the text goes to
-the label's comment. Sub-questions are numbered from 0 in the order of the known items. −1 and −2 are no labels.
+An export has one JSON object a line, by one annotator: ``answerability`` is a list with a label for each sub-question of
+a report; ``relevances`` are ratings of a passage by sub-question, numbered from 0 in the order of the known items. −1
+and −2 are no labels. Highlights are texts without offsets. If the report is known, they are looked up there; otherwise
+the text goes to the label's comment.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError, InputError, format_count, quote_short
-from ragworth.formats.crux import LABELS, NOT_JUDGED
 from ragworth.formats.files import bad_lines_error, run_name
+from ragworth.formats.grades import RATING, off_scale
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, read_objects
 from ragworth.label.imports.contract import ImportedLabels, LabelImport
 from ragworth.label.labels import Label, Labels
@@ -24,11 +26,15 @@ from ragworth.label.tasks.fields import make_span
 
 NO_TEXT = "(the export has no text)"
 ENDINGS = {"answerability": "_qlabels", "coverage": "_qrels"}
+EXPECTED = '{"id": …, "answerability": [1, 0, …]} or {"id": …, "document": …, "relevances": {"0": 5, …}} on each line'
+NOT_JUDGED = (-2, -1)
+"""Labels of sub-questions that were filtered out, and of those the annotator was not asked about."""
 
 
 class CruxMark(NamedTuple):
-    """One label of an export: the line's id, the passage or an empty text, the sub-question's number, and its words."""
+    """One label: the kind of task, the line's id, the passage or nothing, the sub-question's number, its words."""
 
+    kind: str
     id: str
     passage: str
     number: str
@@ -37,27 +43,47 @@ class CruxMark(NamedTuple):
     question: str
 
 
+def find_exports(folder: Path, kind: str = "") -> list[Path]:
+    """The exports in a folder, of all kinds or of one."""
+    endings = [ending for name, ending in ENDINGS.items() if kind in ("", name)]
+    return [file for ending in endings for file in sorted(folder.glob(f"*{ending}.jsonl*"))]
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is an export."""
+    if ".jsonl" not in path.suffixes:
+        return False
+    _, first = next(iter(read_objects(path, [], skip=False, expected=EXPECTED)), (0, {}))
+    return "answerability" in first or "relevances" in first
+
+
+def judge_of(path: Path) -> str:
+    """The annotator: the name of the file without ``_qlabels`` or ``_qrels``."""
+    return re.sub(rf"(?:{'|'.join(ENDINGS.values())})$", "", run_name(path))
+
+
+def read_marks(path: Path) -> Iterator[CruxMark]:
+    """Read the labels of an export."""
+    for number, row in read_objects(path, [], skip=False, expected=EXPECTED):
+        try:
+            yield from _answerability(row) if "answerability" in row else _ratings(row)
+        except WrongLineError as error:
+            raise bad_lines_error(path, [BadLine(number, str(error))], EXPECTED) from error
+
+
 def read(path: Path, task: LabelTask, items: Mapping[str, LabelItem]) -> ImportedLabels:
     if task.kind not in ENDINGS:
         raise InputError(f"CRUX has no labels of {task.kind}", expected="answerability or coverage")
-    ending = ENDINGS[task.kind]
-    files = sorted(path.glob(f"*{ending}.jsonl*")) if path.is_dir() else [path]
+    files = find_exports(path, task.kind) if path.is_dir() else [path]
     if not files:
-        raise FormatError(f"there is no *{ending}.jsonl in this folder", file=str(path))
+        raise FormatError(f"there is no *{ENDINGS[task.kind]}.jsonl in this folder", file=str(path))
     builder = _LabelCollector(task, items)
     for file in files:
-        judge = re.sub(rf"{ending}$", "", run_name(file))
-        for mark in _read_marks(file, task.kind):
-            builder.add(judge, mark, file)
+        for mark in read_marks(file):
+            if mark.kind != task.kind:
+                raise FormatError(f"these are labels of {mark.kind}", file=str(file), expected=f"labels of {task.kind}")
+            builder.add(judge_of(file), mark, file)
     return ImportedLabels(tuple(builder.used.values()), Labels(builder.labels, source=str(path)), builder.notes())
-
-
-def _read_marks(path: Path, kind: str) -> Iterator[CruxMark]:
-    for number, row in read_objects(path, [], skip=False, expected=LABELS):
-        try:
-            yield from _answerability(row) if kind == "answerability" else _ratings(row)
-        except WrongLineError as error:
-            raise bad_lines_error(path, [BadLine(number, str(error))], LABELS) from error
 
 
 def _answerability(row: dict[str, Any]) -> Iterator[CruxMark]:
@@ -70,7 +96,7 @@ def _answerability(row: dict[str, Any]) -> Iterator[CruxMark]:
         if value not in (*NOT_JUDGED, 0, 1):
             raise WrongLineError(f"the answerability is {value:g}, not 0, 1, −1 or −2")
         if value not in NOT_JUDGED:
-            yield CruxMark(name, "", str(at), int(value), str(nugget or ""), question)
+            yield CruxMark("answerability", name, "", str(at), int(value), str(nugget or ""), question)
 
 
 def _ratings(row: dict[str, Any]) -> Iterator[CruxMark]:
@@ -79,9 +105,9 @@ def _ratings(row: dict[str, Any]) -> Iterator[CruxMark]:
     for at, given in as_dict(row.get("relevances"), "relevances").items():
         value = as_number(given, "rating")
         if value not in NOT_JUDGED:
-            if value not in range(6):
-                raise WrongLineError(f"the rating is {value:g}, not 0 to 5")
-            yield CruxMark(name, passage, at, int(value), str(reasons.get(at) or ""), "")
+            if off_scale(value):
+                raise WrongLineError(f"the rating is {value:g}, not {RATING}")
+            yield CruxMark("coverage", name, passage, at, int(value), str(reasons.get(at) or ""), "")
 
 
 @dataclass
