@@ -1,6 +1,6 @@
 """``crux``: exports of CRUX's labelling app: a folder of ``NAME_qlabels.jsonl`` or ``NAME_qrels.jsonl``, or one file.
 
-An export has one JSON object a line, by one annotator: ``answerability`` is a list with a label for each sub-question of
+An export has one JSON object a line, of one annotator: ``answerability`` is a list of labels, for each sub-question of
 a report; ``relevances`` are ratings of a passage by sub-question, numbered from 0 in the order of the known items. −1
 and −2 are no labels. Highlights are texts without offsets. If the report is known, they are looked up there; otherwise
 the text goes to the label's comment.
