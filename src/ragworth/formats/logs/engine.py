@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -40,7 +39,6 @@ PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
 
-Parser = Callable[[LogRows, FieldFinder, Reject], Iterator[LogRecord]]
 Prepare = Callable[[Row, FieldFinder], Row]
 Collect = Callable[[PlacedRows, FieldFinder, Reject], PlacedRows]
 
@@ -62,6 +60,9 @@ class LogSpec:
     prepare: makes a row whose fields have paths of one that hasn't.
     collect: makes rows of all rows, where a record is spread over several.
     quiet: the other fields are the tool's own, and no note names them.
+    ask: texts in other fields are an error, which asks what they are.
+    general: how general the signs are, as in :class:`ragworth.formats.contract.Format`.
+    expected: what a row should have, for errors; by default the main fields.
     """
 
     name: str
@@ -73,20 +74,20 @@ class LogSpec:
     prepare: Prepare | None = None
     collect: Collect | None = None
     quiet: bool = False
+    ask: bool = False
+    general: int = 0
+    expected: str = ""
 
-    def format(self) -> Format:
-        """Return the format as the registry has it."""
+    @property
+    def names(self) -> Names:
+        """What the files call our fields. Grades of answers have the same names in all formats."""
+        return FIELDS | {name: _usual_names(name, paths) for name, paths in self.fields.items()}
+
+    @property
+    def expectation(self) -> str:
+        """What a row should have."""
         main = (self.fields.get(name, "").split(" | ")[0] for name in ("question", "passages", "answer", "accepted"))
-        return LogFormat(
-            name=self.name,
-            title=self.title,
-            expected=", ".join(path.partition("@")[0] for path in main if path),
-            names=FIELDS | {name: _usual_names(name, paths) for name, paths in self.fields.items()},
-            recognise=self.recognise,
-            unpack=self.find_rows,
-            parse=partial(parse_rows, prepare=self.prepare, collect=self.collect, quiet=self.quiet),
-            is_document=self.is_document if self.documents else None,
-        ).format()
+        return self.expected or ", ".join(path.partition("@")[0] for path in main if path)
 
     def recognise(self, sample: Head) -> bool:
         """Tell whether a file is one of these, from its beginning."""
@@ -99,20 +100,137 @@ class LogSpec:
 
     def find_rows(self, document: Row) -> list[Any] | None:
         """Return the rows in a document; None if it is a row itself."""
-        found = (
-            (find(document, self.rows) if self.rows else None) if isinstance(self.rows, str) else self.rows(document)
-        )
+        found = self.rows(document) if callable(self.rows) else find(document, self.rows)
         return found if isinstance(found, list) else None
 
     def is_document(self, value: Any) -> bool:
         """Tell whether a value is a document of the library."""
         row = as_row(value)
-        return row is not None and has_keys(row, self.documents)
+        return bool(self.documents) and row is not None and has_keys(row, self.documents)
+
+    def parse(self, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+        """Make a record of each row. A note names the unused columns."""
+
+        def prepared() -> Iterator[tuple[int, Row]]:
+            for place, value in rows.values:
+                row = as_row(value)
+                if row is None:
+                    reject(place, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+                    continue
+                try:
+                    yield place, row if self.prepare is None else self.prepare(row, finder)
+                except WrongLineError as error:
+                    reject(place, str(error))
+
+        unused = UnusedColumns()
+        for place, row in prepared() if self.collect is None else self.collect(prepared(), finder, reject):
+            try:
+                yield read_record(row, finder, place, cells=rows.cells)
+                unused.see(row, finder)
+            except WrongLineError as error:
+                reject(place, str(error))
+        if self.ask:
+            unused.check(finder, rows.source)
+        finder.notes += [] if self.quiet else unused.notes()
+
+    def load(
+        self,
+        path: PathOrStr,
+        *,
+        columns: Mapping[str, str] | None = None,
+        system: str | None = None,
+        skip_bad_lines: bool = False,
+    ) -> LoadedCollection:
+        """Read a file. All bad lines are reported together."""
+
+        def find_inner(document: Row) -> DocumentRows | None:
+            known = self.recognise(Head("", "json", document=document).of_rows([document]))
+            return find_rows(document, known=known, columns=columns)
+
+        bad: list[BadLine] = []
+        rows = read_log(path, bad, skip=True, expected=self.expectation, find_rows=find_inner)
+        return self._tables(rows, bad, columns, system or run_name(path), skip=skip_bad_lines)
+
+    def load_rows(
+        self,
+        values: Iterable[Any],
+        *,
+        columns: Mapping[str, str] | None = None,
+        source: str = "",
+        cells: bool = False,
+        note: str = "",
+    ) -> LoadedCollection:
+        """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
+        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
+        return self._tables(rows, [], columns, run_name(source) if source else "run", skip=False)
+
+    def _tables(
+        self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, *, skip: bool
+    ) -> LoadedCollection:
+        """Make tables of rows; those that can't be used are an error unless ``skip``."""
+        finder = FieldFinder({**GRADE_FIELDS, **self.names}, columns)
+        finder.notes += [rows.note] if rows.note else []
+        rows = unpack_rows(rows, self.find_rows)
+        values = iter(rows.values)
+        first = next(values, None)
+        rows = rows._replace(values=values if first is None else chain([first], values))
+
+        def reject(place: int, problem: str) -> None:
+            reject_row(rows, bad, place, problem, skip=True, expected=self.expectation)
+
+        if first is not None and self.is_document(first[1]):
+            documents = _read_documents(rows, reject)
+            self._check_bad(rows, bad, finder, skip=skip)
+            return LoadedCollection(Collection.of(**documents, notes=(*_skipped_note(rows, bad), *finder.notes)))
+        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
+        for record in self.parse(rows, finder, reject):
+            try:
+                builder.add(record)
+            except WrongLineError as error:
+                reject(record.place, str(error))
+            if not skip and len(bad) >= MAX_REPORTED:
+                break
+        self._check_bad(rows, bad, finder, skip=skip)
+        finder.check_mapped(rows.source)
+        if not builder.seen:
+            why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
+            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expectation)
+        for keys in finder.known_keys():
+            builder.columns = {**builder.columns, **keys, **finder.grades}
+        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
+        return builder.build((*_skipped_note(rows, bad), *notes))
+
+    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, *, skip: bool) -> None:
+        """Raise an error with all rows that can't be used."""
+        if bad and not skip:
+            error = bad_rows_error(rows, bad, self.expectation)
+            raise repeats_error(error, finder) if any(TWICE in each.found for each in bad) else error
+
+    def read_contexts(
+        self, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
+    ) -> Contexts:
+        """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
+        contexts = self.load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
+        if contexts is None:
+            raise FormatError("no record says which passages were shown", file=str(path), expected=self.expectation)
+        return contexts
+
+    def format(self) -> Format:
+        """Return the format as the registry has it."""
+        return Format(
+            name=self.name,
+            title=self.title,
+            contexts=self.read_contexts,
+            load=self.load,
+            recognise=self.recognise,
+            load_rows=self.load_rows,
+            general=self.general,
+        )
 
 
 def has_keys(row: Row, sign: str) -> bool:
     """Tell whether a row has the keys of a sign, such as ``"query gt_answer|answer !prediction"``."""
-    return all(_has_one(row, term[1:]) is False if term[0] == "!" else _has_one(row, term) for term in sign.split())
+    return all(_has_one(row, term.lstrip("!")) != term.startswith("!") for term in sign.split())
 
 
 def _has_one(row: Any, names: str) -> bool:
@@ -138,160 +256,6 @@ def _usual_names(field_name: str, paths: str) -> tuple[str, ...]:
     return tuple(
         path.replace("*", name) for path in parts for name in (FIELDS[field_name] if "*" in path else [field_name])
     )
-
-
-def parse_rows(
-    rows: LogRows,
-    finder: FieldFinder,
-    reject: Reject,
-    *,
-    prepare: Prepare | None = None,
-    collect: Collect | None = None,
-    quiet: bool = False,
-    ask: bool = False,
-) -> Iterator[LogRecord]:
-    """Make a record of each row. A note names the unused columns; with ``ask``, texts in them are an error."""
-
-    def prepared() -> Iterator[tuple[int, Row]]:
-        for place, value in rows.values:
-            row = as_row(value)
-            if row is None:
-                reject(place, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
-                continue
-            try:
-                yield place, row if prepare is None else prepare(row, finder)
-            except WrongLineError as error:
-                reject(place, str(error))
-
-    unused = UnusedColumns()
-    for place, row in prepared() if collect is None else collect(prepared(), finder, reject):
-        try:
-            yield read_record(row, finder, place, cells=rows.cells)
-            unused.see(row, finder)
-        except WrongLineError as error:
-            reject(place, str(error))
-    if ask:
-        unused.check(finder, rows.source)
-    finder.notes += [] if quiet else unused.notes()
-
-
-@dataclass(frozen=True)
-class LogFormat:
-    """Reads a kind of RAG log.
-
-    Attributes
-    ----------
-    names: what the files call our fields. Grades of answers have the same names in all formats.
-    recognise: whether a file is one of these, from its beginning.
-    unpack: the rows in a document that holds several; None if it is a row itself.
-    parse: makes records of rows; by default one of each row.
-    is_document: whether a row is a document of the library. A file of these holds passages and no log.
-    general: how general the signs are, as in :class:`ragworth.formats.contract.Format`.
-    """
-
-    name: str
-    title: str
-    expected: str
-    names: Names
-    recognise: Callable[[Head], bool]
-    unpack: Callable[[Any], Iterable[Any] | None] = field(default=lambda value: None)
-    parse: Parser = parse_rows
-    is_document: Callable[[Any], bool] | None = None
-    general: int = 0
-
-    def load(
-        self,
-        path: PathOrStr,
-        *,
-        columns: Mapping[str, str] | None = None,
-        system: str | None = None,
-        skip_bad_lines: bool = False,
-    ) -> LoadedCollection:
-        """Read a file. All bad lines are reported together."""
-
-        def find_inner(document: Row) -> DocumentRows | None:
-            known = self.recognise(Head("", "json", document=document).of_rows([document]))
-            return find_rows(document, known=known, columns=columns)
-
-        bad: list[BadLine] = []
-        rows = read_log(path, bad, skip=True, expected=self.expected, find_rows=find_inner)
-        return self._tables(rows, bad, columns, system or run_name(path), skip=skip_bad_lines)
-
-    def load_rows(
-        self,
-        values: Iterable[Any],
-        *,
-        columns: Mapping[str, str] | None = None,
-        source: str = "",
-        cells: bool = False,
-        note: str = "",
-    ) -> LoadedCollection:
-        """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
-        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
-        return self._tables(rows, [], columns, run_name(source) if source else "run", skip=False)
-
-    def _tables(
-        self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, *, skip: bool
-    ) -> LoadedCollection:
-        """Make tables of rows; those that can't be used are an error unless ``skip``."""
-        finder = FieldFinder(GRADE_FIELDS | dict(self.names), columns)
-        finder.notes += [rows.note] if rows.note else []
-        rows = unpack_rows(rows, self.unpack)
-        values = iter(rows.values)
-        first = next(values, None)
-        rows = rows._replace(values=values if first is None else chain([first], values))
-
-        def reject(place: int, problem: str) -> None:
-            reject_row(rows, bad, place, problem, skip=True, expected=self.expected)
-
-        if first is not None and self.is_document is not None and self.is_document(first[1]):
-            documents = _read_documents(rows, reject)
-            self._check_bad(rows, bad, finder, skip=skip)
-            return LoadedCollection(Collection.of(**documents, notes=(*_skipped_note(rows, bad), *finder.notes)))
-        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
-        for record in self.parse(rows, finder, reject):
-            try:
-                builder.add(record)
-            except WrongLineError as error:
-                reject(record.place, str(error))
-            if not skip and len(bad) >= MAX_REPORTED:
-                break
-        self._check_bad(rows, bad, finder, skip=skip)
-        finder.check_mapped(rows.source)
-        if not builder.seen:
-            why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
-            raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expected)
-        for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades}
-        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
-        return builder.build((*_skipped_note(rows, bad), *notes))
-
-    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, *, skip: bool) -> None:
-        """Raise an error with all rows that can't be used."""
-        if bad and not skip:
-            error = bad_rows_error(rows, bad, self.expected)
-            raise repeats_error(error, finder) if any(TWICE in each.found for each in bad) else error
-
-    def read_contexts(
-        self, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
-    ) -> Contexts:
-        """Read the contexts only. The file determines the order, so ``ties`` has no effect."""
-        contexts = self.load(path, system=system, skip_bad_lines=skip_bad_lines).contexts
-        if contexts is None:
-            raise FormatError("no record says which passages were shown", file=str(path), expected=self.expected)
-        return contexts
-
-    def format(self) -> Format:
-        """Return the format as the registry has it."""
-        return Format(
-            name=self.name,
-            title=self.title,
-            contexts=self.read_contexts,
-            load=self.load,
-            recognise=self.recognise,
-            load_rows=self.load_rows,
-            general=self.general,
-        )
 
 
 def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:

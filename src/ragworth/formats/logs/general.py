@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from ragworth.formats.contract import Head
-from ragworth.formats.logs.engine import LogFormat, parse_rows
+from ragworth.formats.logs.engine import LogSpec
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS, PREDICTIONS, plain_name
 
@@ -20,28 +18,31 @@ OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness",
 """Columns that only answers of systems have."""
 
 
-def _recognise(sample: Head) -> bool:
-    """Tell whether there are questions with answers, passages or accepted answers. ``answer`` alone may be accepted."""
-    if not sample.rows or TABLE_COLUMNS & set(sample.columns):
-        return False
-    found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
-    if "question" not in found:
-        certain = "passages" in found or plain_name(found.get("answer", "")) in PREDICTIONS
-        return "query" in found and "answer" in found and certain
-    if "accepted" in found:
-        return True
-    if "answer" in found:
-        graded = bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
-        return found["answer"].lower() not in UNSURE_ANSWERS or graded
-    return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
+class GeneralSpec(LogSpec):
+    """Logs whose columns have usual names."""
+
+    def recognise(self, sample: Head) -> bool:
+        """Tell whether there are questions with answers, passages or accepted answers; ``answer`` may be either."""
+        if not sample.rows or TABLE_COLUMNS & set(sample.columns):
+            return False
+        found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
+        if "question" not in found:
+            certain = "passages" in found or plain_name(found.get("answer", "")) in PREDICTIONS
+            return "query" in found and "answer" in found and certain
+        if "accepted" in found:
+            return True
+        if "answer" in found:
+            graded = bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
+            return found["answer"].lower() not in UNSURE_ANSWERS or graded
+        return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
 
 
-FORMAT = LogFormat(
+FORMAT = GeneralSpec(
     name="log",
     title="a RAG log",
-    expected="a question in each record, and an answer or passages",
-    names=FIELDS,
-    recognise=_recognise,
+    signs=(),
+    fields={},
+    ask=True,
     general=2,
-    parse=partial(parse_rows, ask=True),
+    expected="a question in each record, and an answer or passages",
 ).format()

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.formats.contract import Format
 from ragworth.formats.log_files import LogRows
-from ragworth.formats.logs.engine import LogFormat, LogSpec, Reject, parse_rows
-from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.engine import LogSpec, Reject
+from ragworth.formats.logs.fields import FieldFinder, Names
 from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import FIELDS
@@ -59,7 +57,6 @@ class TraceSpec(LogSpec):
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    expected: str
     trace: str
     id: str
     parent: str = ""
@@ -77,17 +74,18 @@ class TraceSpec(LogSpec):
     ids: bool = True
     whole: bool = False
 
-    def format(self) -> Format:
-        """The format as the registry has it."""
-        return LogFormat(
-            name=self.name,
-            title=self.title,
-            expected=self.expected,
-            names={},
-            recognise=self.recognise,
-            unpack=self.find_rows,
-            parse=partial(_parse, self),
-        ).format()
+    @property
+    def names(self) -> Names:
+        """No usual names: if the user's mapping says where fields of a row are, the others aren't guessed."""
+        return {}
+
+    def parse(self, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
+        """Make a record of each trace, or of each row if the user's mapping says where its fields are."""
+        return (
+            super().parse(rows, finder, reject)
+            if set(finder.columns) & {*FIELDS}
+            else _parse(self, rows, finder, reject)
+        )
 
 
 class TraceStep(NamedTuple):
@@ -120,10 +118,7 @@ def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
 
 
 def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    """Make a record of each trace, or of each row if the user's mapping says where its fields are."""
-    if set(finder.columns) & set(FIELDS):
-        yield from parse_rows(rows, finder, reject)
-        return
+    """Make a record of each trace."""
     traces = _read_traces(spec, rows, finder, reject)
     systems = [_find_system(spec, steps) for steps in traces.values()]
     several = len(set(systems) - {None}) > 1
