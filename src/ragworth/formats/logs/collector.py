@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from ragworth.core.errors import FormatError, format_list, format_places, quote_short
 from ragworth.data.collection import plain_text, text_id
@@ -91,7 +90,7 @@ class LogCollector:
             return
         # "N/A" and the like are no accepted answers.
         accepted = [text for text in record.accepted if text.strip() not in NO_REFERENCE]
-        self._check_texts(query, replace(record, accepted=accepted))
+        self._check_texts(query, record, accepted)
         passages, again = self._distinct(record, query)
         self.no_references += [record.place] if len(accepted) < len(record.accepted) else []
         self.seen[key] = {record.content}
@@ -113,17 +112,15 @@ class LogCollector:
         """Count the records at these places, and name the first."""
         return format_places(places, self.unit)
 
-    def _check_texts(self, query: str, record: LogRecord) -> None:
+    def _check_texts(self, query: str, record: LogRecord, accepted: Sequence[str]) -> None:
         """Check that a query has the same question and accepted answers everywhere."""
         question = self.queries.get(query)
         if record.question is not None and question is not None and plain_text(question) != plain_text(record.question):
             raise WrongLineError(f"the query {quote_short(query, 24)} has a different text on an earlier {self.unit}")
-        before, place = self.accepted.get(query, (record.accepted, record.place))
-        if record.accepted and sorted(map(plain_text, before)) != sorted(map(plain_text, record.accepted)):
+        before, place = self.accepted.get(query, (accepted, record.place))
+        if accepted and sorted(map(plain_text, before)) != sorted(map(plain_text, accepted)):
             name = quote_short(record.question or question or query, 60)
-            here, there = (
-                format_list([quote_short(text, 24) for text in each], 3) for each in (record.accepted, before)
-            )
+            here, there = (format_list([quote_short(text, 24) for text in each], 3) for each in (accepted, before))
             raise WrongLineError(f"the accepted answer to {name} is {here}, but {there} on {self.unit} {place}")
 
     def _read_answer(self, record: LogRecord, accepted: Sequence[str]) -> tuple[str | None, str]:

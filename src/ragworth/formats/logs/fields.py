@@ -6,8 +6,8 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.grades import direction_of_name
@@ -58,6 +58,13 @@ def quote_argument(text: str) -> str:
     return text if re.fullmatch(r"[\w=.\-/:]+", text) else f"'{text}'"
 
 
+class Layout(NamedTuple):
+    """Where the fields are in rows with the same keys: the paths that they may have, and the first of these."""
+
+    paths: dict[str, list[Path]]
+    keys: dict[str, str]
+
+
 class FieldFinder:
     """Finds the fields of rows. ``columns``, the user's mapping, comes before ``names``, those of a format."""
 
@@ -73,8 +80,8 @@ class FieldFinder:
         self.graded: set[str] = set()
         """Columns in which a format found grades by name."""
         self.seen: dict[str, None] = {}
-        self._paths: dict[tuple[str, ...], dict[str, list[Path]]] = {}
-        self._row: tuple[Mapping[str, Any], dict[str, list[Path]]] | None = None
+        self._layouts: dict[tuple[str, ...], Layout] = {}
+        self._row: tuple[Mapping[str, Any], Layout] | None = None
 
     def note(self, text: str) -> None:
         """Add a note, once."""
@@ -83,16 +90,16 @@ class FieldFinder:
 
     def keys(self, row: Mapping[str, Any]) -> dict[str, str]:
         """Return where each field is in rows with these keys."""
-        return {field: paths[0].place for field, paths in self._paths_of(row).items()} | self.columns
+        return self._layout(row).keys
 
-    def known_keys(self) -> Iterator[dict[str, str]]:
+    def known_keys(self) -> Iterable[dict[str, str]]:
         """Yield where the fields are, for each set of keys that rows had."""
-        return (self.keys(dict.fromkeys(mark)) for mark in list(self._paths))
+        return (layout.keys for layout in self._layouts.values())
 
     def used(self, row: Mapping[str, Any]) -> set[str]:
         """Return the keys of a row in which fields or grades are."""
         mapped = [part for key in (*self.columns.values(), *self.grades.values()) for part in (key, *key.split(JOIN))]
-        named = [path for paths in self._paths_of(row).values() for path in paths]
+        named = [path for paths in self._layout(row).paths.values() for path in paths]
         inside = {each for key in mapped for each in (key, key.partition(".")[0])}
         return self.graded | inside | {each for path in named for each in (path.place, path.first)}
 
@@ -100,19 +107,21 @@ class FieldFinder:
         """Return the value of a field, or None. Names with dots lead into objects."""
         key = self.columns.get(field) or self.grades.get(field)
         if key is None:
-            paths = self._paths_of(row).get(field, ())
-            value = next((each for path in paths if (each := path.get(row)) is not None), None)
+            value = None
+            for path in self._layout(row).paths.get(field, ()):
+                if (value := path.get(row)) is not None:
+                    break
         else:
             value = row[key] if key in row else _mapped_value(row, key)
             if value is not None or key in row:
                 self.found.add(key)
         return None if isinstance(value, float) and math.isnan(value) else value
 
-    def _paths_of(self, row: Mapping[str, Any]) -> dict[str, list[Path]]:
+    def _layout(self, row: Mapping[str, Any]) -> Layout:
         if self._row is not None and self._row[0] is row:
             return self._row[1]
         mark = tuple(row)
-        if mark not in self._paths:
+        if mark not in self._layouts:
             self.seen |= dict.fromkeys(mark)
             plain = {plain_name(key): key for key in reversed(mark)}
             taken = {column for field, column in self.columns.items() if field != "query"}  # a text may be the id, too
@@ -121,8 +130,9 @@ class FieldFinder:
             answer = found.get("answer")
             if answer and plain_name(answer[0].place) in PREDICTIONS and not found.get("accepted", True):
                 found["accepted"] = self._accepted_beside(answer[0].place, there.get("answer"))
-            self._paths[mark] = {field: paths for field, paths in found.items() if paths}
-        self._row = row, self._paths[mark]
+            keys = {field: paths[0].place for field, paths in found.items() if paths} | self.columns
+            self._layouts[mark] = Layout({field: paths for field, paths in found.items() if paths}, keys)
+        self._row = row, self._layouts[mark]
         return self._row[1]
 
     def _accepted_beside(self, prediction: str, key: str | None) -> list[Path]:

@@ -163,10 +163,7 @@ def _passage_keys(names: tuple[object, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
-    text, name, score, relevance = (
-        next((row[key] for key in keys if is_given(row[key]) and not isinstance(row[key], Mapping)), None)
-        for keys in _passage_keys(tuple(row))
-    )
+    text, name, score, relevance = (_first_value(row, keys) for keys in _passage_keys(tuple(row)))
     relevance = float(relevance) if isinstance(relevance, bool) else relevance
     hop, search = _hop_of(row), row.get("search")
     return LoggedPassage(
@@ -179,16 +176,24 @@ def _own_fields(row: Mapping[str, Any], rank: int) -> LoggedPassage:
     )
 
 
+def _first_value(row: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        if is_given(value := row[key]) and not isinstance(value, dict):
+            return value
+    return None
+
+
 def _hop_of(row: Mapping[str, Any]) -> int | None:
     """In which of an agent's searches a passage was found. A field of that name may mean something else."""
-    hop = row.get("hop")
+    if (hop := row.get("hop")) is None:
+        return None
     whole = isinstance(hop, int | float) and not isinstance(hop, bool) and hop >= 0 and float(hop).is_integer()
-    return int(hop) if whole and hop is not None else None
+    return int(hop) if whole else None
 
 
 def _as_score(value: Any, what: str) -> float:
     """A number, which may be written as text."""
-    number = as_grade(value, what)
+    number = as_grade(value, what) if isinstance(value, str) else value
     return as_number(value if number is None else number, what)
 
 

@@ -69,7 +69,7 @@ class Path(NamedTuple):
 
     def get(self, value: Any) -> Any:
         """Return the value at the place, or None."""
-        found = follow(value, self.place)
+        found = value[self.place] if isinstance(value, dict) and self.place in value else follow(value, self.place)
         return CONVERTERS[self.converter](found) if self.converter and found is not None else found
 
 

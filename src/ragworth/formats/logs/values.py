@@ -21,10 +21,12 @@ from ragworth.formats.values import WrongLineError, as_id, as_number, as_text
 
 def as_row(item: Any) -> Mapping[str, Any] | None:
     """The fields of a dict or an object of another library, or None."""
-    if isinstance(item, Mapping):
+    if isinstance(item, dict):
         return item
     if item is None or isinstance(item, str | bytes | int | float | list | tuple):
         return None
+    if isinstance(item, Mapping):
+        return item
     if hasattr(item, "page_content"):
         return {"id": getattr(item, "id", None), "page_content": item.page_content}
     if hasattr(item, "get_content") and hasattr(item, "node_id"):
