@@ -238,8 +238,6 @@ DIRECT_WRITERS = {
     "retrieval.encoders.bert_graph": SECOND_NAME,
     "retrieval.rerankers.score_cache": "lines with checksums, appended to a private file",
     "formats.files": SCRATCH,
-    "workspace.beir_folders": SCRATCH,
-    "workspace.file_heads": SCRATCH,
     "label.site.views.managing": SCRATCH,
 }
 """Modules that write files without `ragworth.core.files`, and why they may."""

@@ -256,8 +256,8 @@ def test_the_page_says_what_there_is() -> None:
 def test_no_model_at_all(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``--model none`` compares the answers in the data; nothing may open a model."""
     monkeypatch.setattr("ragworth.evaluation.model_pool.llm", lambda *_, **__: pytest.fail("opened a model"))
-    monkeypatch.setattr("ragworth.workspace.workspace_plan.LIMIT_ABOVE", 4)
-    monkeypatch.setattr("ragworth.workspace.workspace_plan.FIRST_LIMIT", 2)  # for what a model judges
+    monkeypatch.setattr("ragworth.workspace.plan.LIMIT_ABOVE", 4)
+    monkeypatch.setattr("ragworth.workspace.plan.FIRST_LIMIT", 2)  # for what a model judges
     rows = [
         {"system": system, "question": f"Who built mill {n}?", "contexts": [text], "answer": answer, "expected": "Ann"}
         for n in range(8)

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 from ragworth.cli.init import NAMES, command
 from ragworth.core.errors import InputError
-from ragworth.init.templates import TEMPLATES
 from ragworth.workspace import config
+from ragworth.workspace.init import TEMPLATES
 
 RUN = "q1 Q0 d1 1 2.5 tag\n"
 

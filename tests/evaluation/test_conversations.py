@@ -17,8 +17,8 @@ from ragworth.evaluation.run import evaluate
 from ragworth.report.page import building, explorer
 from ragworth.report.page.explorer import _turns
 from ragworth.results import Results
+from ragworth.workspace.files import FileReader
 from ragworth.workspace.problems import Problems
-from ragworth.workspace.reader import FileReader
 from tests.report.unpack import unpack_json
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "conversations"

@@ -14,7 +14,7 @@ from ragworth.core.errors import InputError, WeightsMissingError
 from ragworth.data.collection import text_id
 from ragworth.evaluation.run import Evaluation
 from ragworth.llm.contract import Generate
-from ragworth.workspace.sources import open_source
+from ragworth.workspace.read import read
 from tests.evaluation.samples import Models, lines, statuses
 from tests.tiers import slow
 
@@ -219,7 +219,7 @@ def test_a_workspace_that_writes_answers_keeps_those_that_are_there(folder: Path
     rows = rag()
     del rows[3]["answer"]
     lines(folder / "rag.jsonl", rows)
-    passage = open_source([folder / "rag.jsonl"]).plan
+    passage = read([folder / "rag.jsonl"]).plan
     assert passage is not None
     (folder / "bare.run").write_text("".join(f"{query} Q0 x 1 1.0 t\n" for query in QUESTIONS))
     lines(folder / "texts.jsonl", [{"_id": "x", "text": "A mill."}])

@@ -19,8 +19,7 @@ from ragworth.core.errors import FormatError, RagworthError
 from ragworth.data.collection import text_id
 from ragworth.formats import load, read_contexts, write
 from ragworth.formats.logs.missing_answers import NO_REFERENCE
-from ragworth.workspace.file_heads import CandidateFile, FileHead
-from ragworth.workspace.recognition import recognise_file
+from ragworth.workspace.files import recognise_file
 from tests.strategies import examples
 
 Save = Callable[[str, str | bytes], Path]
@@ -180,9 +179,7 @@ def test_passage_texts(save: Save) -> None:
     assert loaded.collection.passages.rows() == [("d1", "T\none"), ("2", "two"), ("d3", "")]
     path = save("of-pyserini.jsonl", '{"id": "d1", "contents": "T\\none"}\n')
     assert load(path).collection.passages.rows() == [("d1", "T\none")]
-    assert [
-        each.kind for each in recognise_file(FileHead(CandidateFile(path, path.name), path, True, path.read_bytes()))
-    ] == ["passages"]
+    assert [each.kind for each in recognise_file(str(path), path.name)] == ["passages"]
 
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=5)

@@ -21,7 +21,7 @@ from ragworth import evaluate
 from ragworth.core.errors import FormatError, InputError, RagworthError
 from ragworth.formats import files, load, read_contexts
 from ragworth.formats.files import count_lines, numbered_lines, read_lines, split_lines
-from ragworth.workspace.sources import inspect_folder
+from ragworth.workspace.read import read_folder
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -150,8 +150,8 @@ def test_spreadsheets_say_how_to_export_them(
         with pytest.raises(RagworthError, match=found) as caught:
             read(path)
         assert isinstance(caught.value, InputError) and remedy in caught.value.remedy
-    unused = inspect_folder(tmp_path).unused
-    assert unused and remedy in "".join(unused)
+    plan = read_folder(tmp_path).plan
+    assert plan is not None and plan.unused and remedy in "".join(plan.unused)
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1e9", "10T", "9" * 40])

@@ -13,8 +13,8 @@ import pytest
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load
 from ragworth.formats.logs.missing_answers import is_error_message
-from ragworth.workspace.runs import read_run
-from ragworth.workspace.sources import open_source
+from ragworth.workspace.files import read_run
+from ragworth.workspace.read import read
 
 Save = Callable[[str, str | bytes], Path]
 RECORDS = [
@@ -42,7 +42,7 @@ def test_a_log_whose_name_is_not_utf8(tmp_path: Path) -> None:
     answers = load(path).answers
     assert answers is not None and answers.distinct("system") == ["l\ufffdg"]
     with pytest.raises(InputError, match="this path isn't UTF-8"):
-        open_source([path])
+        read([path])
 
 
 ASKED = {"question": "Who built it?", "expected": "Ann"}

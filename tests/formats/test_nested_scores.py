@@ -14,8 +14,7 @@ from ragworth import Judgments
 from ragworth.core.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
 from ragworth.formats.detection import detect
-from ragworth.workspace.file_heads import CandidateFile, read_head
-from ragworth.workspace.recognition import recognise_file
+from ragworth.workspace.files import recognise_file
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -123,11 +122,9 @@ def test_keys_that_occur_twice_are_an_error(save: Save) -> None:
         ("test.json", [{"query_id": "q1", "doc_id": "d1", "relevance": 2}], "qrels"),
     ],
 )
-def test_evaluate_tells_runs_from_labels(save: Save, name: str, document: Any, kind: str, tmp_path: Path) -> None:
+def test_evaluate_tells_runs_from_labels(save: Save, name: str, document: Any, kind: str) -> None:
     path = save(name, json.dumps(document))
-    head = read_head(CandidateFile(path, name), tmp_path)
-    assert head is not None
-    (found,) = recognise_file(head)
+    (found,) = recognise_file(str(path), name)
     assert (found.kind, found.spec) == (kind, name)
     assert ("its only numbers are 0, 1, 2" in found.doubt) == (document is LABELS)
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from ragworth.annotators import ANNOTATORS
+from ragworth.cli.init import judging_kinds
 from ragworth.core.errors import FormatError, InputError
 from ragworth.graders.grading import GRADERS
-from ragworth.init.toml_writer import template_text
 from ragworth.workspace import config
 from ragworth.workspace.config import AnswerConfig, BudgetConfig, CollectionConfig, ModelSpec, TaskConfig
+from ragworth.workspace.init import template_text
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "workspace.md").read_text(encoding="utf-8")
@@ -266,7 +267,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
 def test_the_page_and_the_template_name_every_key(tmp_path: Path) -> None:
     sections = dict(re.findall(r"^## `?\[?([\w -]+?)\]?`?\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
     tables: dict[str, str] = {"": ""}
-    for line in template_text().splitlines():
+    for line in template_text(judging_kinds()).splitlines():
         if head := re.match(r"(?:# )?\[(\w+)\]$", line):
             tables[head[1]] = ""
         else:

@@ -15,20 +15,19 @@ import polars as pl
 import pytest
 
 from ragworth import formats
+from ragworth.cli.init import judging_kinds
 from ragworth.core.errors import FormatError, InputError
 from ragworth.data import Judgments
 from ragworth.data.collection import Collection, merge_collections
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import outcomes, texts
 from ragworth.generation.writer import read_answers
-from ragworth.init import init_workspace
-from ragworth.init.templates import TEMPLATES
-from ragworth.init.toml_writer import fill_template, template_text
 from ragworth.retrieval import StepContext, check
-from ragworth.workspace import config, file_heads
+from ragworth.workspace import config
+from ragworth.workspace.init import TEMPLATES, fill_template, init_workspace, template_text
+from ragworth.workspace.plan import WorkspacePlan
 from ragworth.workspace.problems import Problems
 from ragworth.workspace.toml import format_toml, toml_key
-from ragworth.workspace.workspace_plan import WorkspacePlan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PASSAGES = [{"_id": f"p{n}", "text": f"The mill of the town was built by Ann in {1800 + n}."} for n in range(6)]
@@ -322,37 +321,8 @@ def test_what_is_no_data_is_passed_over(put: Put) -> None:
     assert plan.unused == []
 
 
-def test_of_long_files_only_the_beginning_is_read(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_heads, "HEAD_BYTES", 2000)
-    monkeypatch.setattr(file_heads, "HEAD_ROWS", 10)
-    many = [{"_id": f"q{n}", "text": "Who built the mill?"} for n in range(500)]
-    pl.DataFrame({"passage": [f"p{n}" for n in range(50)], "text": ["The mill."] * 50}).write_parquet(
-        tmp_path / "corpus.parquet"
-    )
-    cells = '"two\nlines"\n' + "x" * 40
-    folder = put(
-        {
-            "queries.jsonl": lines(many) + "no JSON\n",
-            "long.run": "".join(f"q{n} Q0 p0 1 2.5 tag\n" for n in range(500)) + "bad line\n",
-            "broken.csv": "system,query,text\n" + "".join(f"long,q{n},{cells}\n" for n in range(200)),
-        }
-    )
-    plan = init_workspace(folder).plan
-    space = config.read(folder)
-    assert (space.collection.queries, space.collection.passages) == ("queries.jsonl", "corpus.parquet")
-    assert dict(space.systems) == {"long": 'run("long.run")'}
-    assert space.limit == 100
-    assert any("the first 100" in line for line in plan.assumed)
-    assert plan.unused == []
-    assert space.answers == config.AnswerConfig(file="broken.csv")
-
-
 @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "log.parquet", "run.csv", "run.parquet"])
-def test_systems_may_follow_after_the_beginning_of_a_file(
-    name: str, put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(file_heads, "HEAD_BYTES", 1000)
-    monkeypatch.setattr(file_heads, "HEAD_ROWS", 20)
+def test_systems_may_follow_after_the_head_of_a_file(name: str, put: Put) -> None:
     keys = [(system, f"q{n}") for system in ("old", "new") for n in range(100)]
     if name.startswith("log"):
         answered = {"answer": "Ann", "answers": "Ann"}
@@ -390,9 +360,8 @@ def test_systems_may_follow_after_the_beginning_of_a_file(
     ],
 )
 def test_in_many_queries_all_given_answers_are_compared(
-    put: Put, monkeypatch: pytest.MonkeyPatch, number: int, more: dict[str, Any], limit: int | None, judged: int | None
+    put: Put, number: int, more: dict[str, Any], limit: int | None, judged: int | None
 ) -> None:
-    monkeypatch.setattr(file_heads, "HEAD_ROWS", 5000)
     shown = {"retrieved_context": [{"text": "Ann built it."}]}
     log = [{"query_id": f"q{n}", "query": f"Who built mill {n}?", **shown, **more} for n in range(number)]
     plan = init_workspace(folder := put({"log.jsonl": lines(log)})).plan
@@ -422,13 +391,13 @@ def test_templates_are_read(name: str, tmp_path: Path) -> None:
 
 
 def test_every_line_of_the_template_can_be_switched_on(tmp_path: Path) -> None:
-    whole = re.sub(r"^# (?=\S+ = |\[)", "", template_text(), flags=re.M).replace("file = ", "# file = ")
+    whole = re.sub(r"^# (?=\S+ = |\[)", "", template_text(judging_kinds()), flags=re.M).replace("file = ", "# file = ")
     (tmp_path / "ragworth.toml").write_text(whole, encoding="utf-8")
     space = config.read(tmp_path)
     assert len(space.systems) == 7
     assert len(space.grades) == 10
     assert len(space.judgments) == 8
-    (tmp_path / "ragworth.toml").write_text(template_text(), encoding="utf-8")
+    (tmp_path / "ragworth.toml").write_text(template_text(judging_kinds()), encoding="utf-8")
     assert config.read(tmp_path).answers is None
 
 

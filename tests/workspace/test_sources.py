@@ -14,11 +14,11 @@ import ragworth
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.inputs import load_inputs
+from ragworth.formats.detection import contents_of, recognise
 from ragworth.formats.grades import GradeError
-from ragworth.workspace.file_heads import CandidateFile, read_head
-from ragworth.workspace.guesses import UnknownKindError, guess_kinds
+from ragworth.formats.heads import read_head
 from ragworth.workspace.problems import Problems
-from ragworth.workspace.sources import inspect_folder, open_source
+from ragworth.workspace.read import read, read_folder
 
 QUESTIONS = {"q0": "Who built the mill?", "q1": "Who built the dam?"}
 
@@ -46,7 +46,7 @@ def test_labels_are_joined_by_the_text_of_the_question(tmp_path: Path) -> None:
 def test_a_folder_with_labels_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     folder = write_logs(tmp_path, "system,query,human_label\nrag,q0,correct\nrag,q1,splendid\n")
     with pytest.raises(GradeError, match=r"human.csv, line 3: 'human_label' has 'splendid'"):
-        open_source([folder])
+        read([folder])
 
 
 def test_all_is_not_well_if_a_file_is_not_used(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_all_is_not_well_if_a_file_is_not_used(tmp_path: Path) -> None:
 def test_results_are_no_data(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(InputError, match="results of an evaluation") as caught:
-        open_source([tmp_path])
+        read([tmp_path])
     assert "ragworth report" in caught.value.remedy
 
 
@@ -65,7 +65,7 @@ def test_a_json_list_of_unknown_records_is_to_be_mapped(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps([{"Frage": "Wer?", "Antwort": "Ann", "Gold": "Ann"}] * 2))
     with pytest.raises(FormatError, match="Frage, Antwort, Gold") as caught:
-        open_source([path])
+        read([path])
     assert "--map question=COLUMN --map answer=COLUMN" in caught.value.hint.command
 
 
@@ -74,12 +74,12 @@ def test_all_bad_lines_are_in_one_error_with_the_column_of_the_systems(tmp_path:
     rows = [f"{text},a,{answer}" for text in QUESTIONS.values() for answer in ("Ann", "Bob")]
     path.write_text("\n".join(["question,model,response", *rows]) + "\n")
     with pytest.raises(FormatError, match=r"line 3: .*occurs twice") as caught:
-        open_source([path])
+        read([path])
     assert "line 5" in caught.value.more[0] and "system=model" in caught.value.hint.command
     path = tmp_path / "log.jsonl"
     path.write_text('{"question": "a?", "response": "x"}\n{"question": "b?" "response"}\n{"question": "c?"\n')
     with pytest.raises(FormatError, match="line 2: this is not JSON") as caught:
-        open_source([path])
+        read([path])
     assert "line 3" in caught.value.more[0]
 
 
@@ -88,7 +88,7 @@ def test_a_log_with_mistakes_is_never_taken_for_accepted_answers(tmp_path: Path)
     row = {"id": "q0", "question": "Who?", "answer": "Bob", "contexts": ["Ann did."], "ground_truths": ["Ann"]}
     path.write_text("".join(json.dumps({**row, "model": "a", "n": n}) + "\n" for n in range(2)))
     with pytest.raises(FormatError, match=r"line 2: query 'q0' occurs twice") as caught:
-        open_source([path])
+        read([path])
     assert "system=model" in caught.value.hint.command
 
 
@@ -114,13 +114,8 @@ def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> N
 )
 def test_only_whole_words_in_the_name_of_a_file_say_what_its_texts_are(name: str, kind: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("q1\tAnn built it.\nq2\tBob built it.\n")
-    head = read_head(CandidateFile(tmp_path / name, name), tmp_path)
-    assert head is not None
-    if kind:
-        assert [guess.kind for guess in guess_kinds(head)] == [kind]
-    else:
-        with pytest.raises(UnknownKindError):
-            guess_kinds(head)
+    head = read_head(tmp_path / name)
+    assert [each.kind for each in contents_of(head, recognise(head))] == ([kind] if kind else [])
 
 
 def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:
@@ -128,9 +123,9 @@ def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:
     for path in (first, second):
         path.write_text(json.dumps({"question": f"Who on {path.stem}?", "response": "Ann", "reference": "Ann"}) + "\n")
     with pytest.raises(InputError, match="named twice"):
-        open_source([first, tmp_path / "." / "monday.jsonl"])
+        read([first, tmp_path / "." / "monday.jsonl"])
     with pytest.raises(InputError, match="parts of one log, join them"):
-        open_source([first, second])
+        read([first, second])
 
 
 @pytest.mark.parametrize("ids", [("q0", "q1"), ("7", "8")])
@@ -146,9 +141,9 @@ def test_accepted_answers_in_a_file_of_their_own(ids: tuple[str, str], texts: bo
     gold.write_text("\n".join(["id,question,expected", *rows, "9,Who sang?,Eve"]) + "\n")
     if not texts and ids[0] not in QUESTIONS:
         with pytest.raises(InputError, match="not every file can be used"):
-            open_source([log, gold])
+            read([log, gold])
         return
-    inputs = load_inputs(open_source([log, gold]).workspace, problems := Problems())
+    inputs = load_inputs(read([log, gold]).workspace, problems := Problems())
     assert inputs is not None and not problems.found
     assert inputs.collection.answers.rows() == [("q0", "Ann"), ("q1", "Bob")]
     assert "1 question with accepted answers left out: no log has them" in inputs.notes
@@ -158,7 +153,7 @@ def test_accepted_answers_whose_ids_are_of_other_questions(tmp_path: Path) -> No
     log, gold = tmp_path / "log.csv", tmp_path / "gold.csv"
     log.write_text("id,question,prediction\n1,Who built it?,Ann\n2,Who burnt it?,Bob\n3,Who built it?,Eve\n")
     gold.write_text("id,question,expected\n1,Who burnt it?,Bob\n2,Who built it?,Ann\n")
-    inputs = load_inputs(open_source([log, gold]).workspace, Problems())
+    inputs = load_inputs(read([log, gold]).workspace, Problems())
     assert inputs is not None
     assert sorted(inputs.collection.answers.rows()) == [("1", "Ann"), ("2", "Bob"), ("3", "Ann")]
 
@@ -167,23 +162,23 @@ def test_accepted_answers_under_a_mapped_name(tmp_path: Path) -> None:
     log, gold = tmp_path / "log.csv", tmp_path / "gold.csv"
     log.write_text("question,response\nWho?,Ann\n")
     gold.write_text("question,answer\nWho?,Bob\n")
-    inputs = load_inputs(open_source([log, gold], {"accepted": "answer"}).workspace, Problems())
+    inputs = load_inputs(read([log, gold], {"accepted": "answer"}).workspace, Problems())
     assert inputs is not None and inputs.collection.answers["text"].to_list() == ["Bob"]
     with pytest.raises(InputError, match="there is nothing to evaluate here"):
-        open_source([gold], {"accepted": "answer"})
+        read([gold], {"accepted": "answer"})
 
 
 def test_questions_with_accepted_answers_beside_passages(tmp_path: Path) -> None:
     (tmp_path / "qa.csv").write_text("question,expected\nWho?,Ann\n")
     (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "Ann built the mill."}\n')
-    plan = open_source([tmp_path]).plan
+    plan = read([tmp_path]).plan
     assert plan is not None and {"bm25", "reversed"} <= plan.tables["systems"].keys() and not plan.unused
 
 
 def test_columns_that_no_log_has_come_with_the_reason(tmp_path: Path) -> None:
     (tmp_path / "questions.jsonl").write_text('{"question": "Who?", "relevant_ids": ["d1"]}\n' * 2)
     with pytest.raises(InputError, match="no log has any of the columns that are mapped") as caught:
-        inspect_folder(tmp_path, {"relevant_ids": "relevant_ids"})
+        read_folder(tmp_path, {"relevant_ids": "relevant_ids"})
     assert caught.value.more == ("questions.jsonl: it has no contexts and no answers",)
 
 
@@ -208,7 +203,7 @@ def test_a_first_record_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "log.jsonl").write_text(json.dumps({"contexts": ["Ann " * 70_000], "question": "Who?"}) + "\n{}\n")
     monkeypatch.setenv("RAGWORTH_MAX_LINE", "100K")
     with pytest.raises(FormatError, match="line 1: the first record is longer than 102,400 bytes") as caught:
-        open_source([tmp_path / "log.jsonl"])
+        read([tmp_path / "log.jsonl"])
     assert "RAGWORTH_MAX_LINE" in caught.value.remedy
 
 
@@ -230,7 +225,7 @@ def test_a_long_file_of_few_queries_is_not_said_to_have_many(tmp_path: Path) -> 
     ]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     output = check(tmp_path / "log.jsonl")
-    assert "a long file may have many queries: at most the first 2,000 are compared" in output
+    assert "12 queries" in output and "many queries" not in output
 
 
 def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Path) -> None:
@@ -240,9 +235,9 @@ def test_files_of_one_name_give_results_the_names_of_their_folders(tmp_path: Pat
         row = {"question": "Who?", "model": system, "response": "Ann", "expected": "Ann"}
         files.append(tmp_path / system / "eval_results.json")
         files[-1].write_text(json.dumps([row]))
-    space = open_source(files).workspace
+    space = read(files).workspace
     assert space.path(space.results) == tmp_path / "v1.0" / "v1.0-v1.1-v2.0-results"
-    alone = open_source(files[:1]).workspace
+    alone = read(files[:1]).workspace
     assert alone.path(alone.results) == tmp_path / "v1.0" / "eval_results-results"
 
 
@@ -254,12 +249,12 @@ def test_files_of_one_name_give_systems_the_names_of_their_folders(inner: str, t
         file.parent.mkdir(parents=True)
         row = {"id": "q1", "question": "Who?", "contexts": [{"id": "p", "text": "Ann built it."}], "response": "Ann"}
         file.write_text(json.dumps(row))
-    space = open_source([*files, tmp_path / "qrels.txt"]).workspace
+    space = read([*files, tmp_path / "qrels.txt"]).workspace
     assert list(space.systems) == ["r1", "r2", "r3"]
     assert space.path(space.results).name == "r1-r2-r3-etc-results"
-    assert space.path(open_source(files).workspace.results).name == "r1-r2-r3-results"
+    assert space.path(read(files).workspace.results).name == "r1-r2-r3-results"
     if not inner:  # a folder is searched two levels deep
-        assert list(open_source([tmp_path]).workspace.systems) == ["r1", "r2", "r3"]
+        assert list(read([tmp_path]).workspace.systems) == ["r1", "r2", "r3"]
 
 
 @pytest.mark.parametrize("form", ["native", "log", "list"])
@@ -273,4 +268,4 @@ def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str
     path.write_text(json.dumps(rows) if form == "list" else "".join(json.dumps(row) + "\n" for row in rows))
     assert "10 given grades" in check(path, "--map", "higher_stars=stars")
     with pytest.raises(InputError, match="no log has any of the columns"):
-        open_source([path], {"points": "points"})
+        read([path], {"points": "points"})

@@ -135,18 +135,18 @@ def _workspace_collection(paths: list[str]) -> Collection:
     """The collection of a workspace, a BEIR folder or several files."""
     from ragworth.data.collection import merge_collections
     from ragworth.formats import load
+    from ragworth.workspace.files import FileReader
     from ragworth.workspace.problems import Problems
-    from ragworth.workspace.reader import FileReader
-    from ragworth.workspace.sources import open_source
+    from ragworth.workspace.read import read
 
     if len(paths) == 1 and (Path(paths[0]) / "corpus.jsonl").is_file() and (Path(paths[0]) / "qrels").is_dir():
         return load(f"beir:{paths[0]}").collection
-    space = open_source(paths).workspace
+    space = read(paths).workspace
     problems = Problems()
-    reading = FileReader(problems, space.spec, columns=space.columns_of)
+    reading = FileReader(problems, space.spec, columns=space.columns_of, known=space.known)
     given = reading.collection(space.collection)
     logs = [
-        reading.run(str(system["run"]), "systems", name)
+        reading.read("run", str(system["run"]), "systems", name)
         for name, system in space.systems.items()
         if isinstance(system, Mapping) and "run" in system
     ]

@@ -72,8 +72,8 @@ def take_collection_options(given: dict[str, Any]) -> CollectionOptions:
 def read_collection(given: CollectionOptions) -> Any:
     """Read everything; all problems are reported together."""
     from ragworth.workspace.config import CollectionConfig
+    from ragworth.workspace.files import FileReader
     from ragworth.workspace.problems import Problems
-    from ragworth.workspace.reader import FileReader
 
     parts = ("queries", "passages", "answers", "subquestions", "qrels", "ratings")
     named = {name: getattr(given, name) for name in (*parts, "turns")}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.cli.scoring_options import named_run
 from ragworth.core.errors import InputError, RagworthError
 
 TABLE_ENDINGS = (".parquet", ".csv", ".tsv")
@@ -20,6 +19,8 @@ class ComparisonInputs(NamedTuple):
 
 def split_comparables(specs: tuple[str, ...], skip_bad_lines: bool) -> ComparisonInputs:
     """Read folders of results and tables of outcomes or scores; leave runs to be scored."""
+    from ragworth.workspace.files import named_run
+
     runs: list[str] = []
     tables: dict[str, Any] = {}
     for spec in specs:

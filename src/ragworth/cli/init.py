@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import click
@@ -40,9 +41,11 @@ def command(folder: str, template: str | None, model: str, columns: tuple[str, .
     ragworth init my-evaluation --template rag-log
     """
     from ragworth.cli.input_options import parse_mapping
-    from ragworth.init import init_workspace
+    from ragworth.workspace.init import init_workspace
 
-    started = init_workspace(folder, template, model=model, columns=parse_mapping(columns), force=force)
+    mapping = parse_mapping(columns)
+    started = init_workspace(folder, template, model=model, columns=mapping, kinds=judging_kinds(), force=force)
+    _allow_server(started.file, model)
     click.echo(_display_text(f"Wrote {started.file}."))
     if not quiet:
         _report(started.plan, template)
@@ -52,6 +55,26 @@ def command(folder: str, template: str | None, model: str, columns: tuple[str, .
     else:
         lines = ["Review it, then run:", f"  ragworth check{where}", f"  ragworth evaluate{where}"]
     click.echo(_display_text("\n".join(["", *lines])))
+
+
+def judging_kinds() -> dict[str, dict[str, str]]:
+    """The titles of kinds of judgment and of graders, by table."""
+    from ragworth.annotators import ANNOTATORS
+    from ragworth.graders.grading import GRADERS
+
+    registries: dict[str, Any] = {"judgments": ANNOTATORS, "grades": GRADERS}
+    return {table: {name: each.get(name).title for name in each.names()} for table, each in registries.items()}
+
+
+def _allow_server(file: Path, model: str) -> None:
+    """Remember that the file may name the server of a model that the user gave."""
+    from ragworth.evaluation.trust_checks import ServerConsent, remote_host
+    from ragworth.workspace import config
+
+    if host := remote_host(asked := config.ModelSpec(model)):
+        consent = ServerConsent(config.read(file), [host])
+        consent.check(asked)
+        consent.remember()
 
 
 def _report(plan: Any, template: str | None) -> None:

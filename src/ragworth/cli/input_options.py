@@ -121,10 +121,10 @@ def open_inputs(options: InputOptions, paths: Any, *, quiet: bool) -> tuple[Any,
     What was found in files without a ``ragworth.toml`` goes to standard error.
     """
     from ragworth.evaluation.model_pool import NONE, with_model
-    from ragworth.workspace.sources import answer_anew, open_source
-    from ragworth.workspace.workspace_plan import JUDGED_NOTE
+    from ragworth.workspace.plan import JUDGED_NOTE
+    from ragworth.workspace.read import answer_anew, read
 
-    found = open_source(options.inputs or (".",), parse_mapping(options.columns), paths)
+    found = read(options.inputs or ".", parse_mapping(options.columns), paths)
     space = answer_anew(found.workspace) if options.answer_again else found.workspace
     if options.model is not None or options.settings:
         space = with_model(space, _choose_model(options, space.model))

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from ragworth.core.errors import InputError
-from ragworth.workspace.names import named_run as named_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -128,8 +127,8 @@ def read_scoring_inputs(
     given: ScoringOptions, also: Sequence[Callable[[], Any]] = ()
 ) -> tuple[ScoringInputs, list[Any]]:
     """Read all inputs, and report all that can't be read together."""
+    from ragworth.workspace.files import FileReader
     from ragworth.workspace.problems import Problems
-    from ragworth.workspace.reader import FileReader
 
     skip, problems = given.skip_bad_lines, Problems()
     reading = FileReader(problems, ties=given.ties, skip_bad_lines=skip)  # type: ignore[arg-type]
@@ -143,10 +142,10 @@ def read_scoring_inputs(
 
     metrics = given.metrics or ("nDCG@10",)
     ours, _ = problems.of(lambda: split_metrics(metrics)) or ([], [])
-    loaded = reading.of(given.collection, formats.load) if given.collection else None
+    loaded = reading.read("collection", given.collection) if given.collection else None
     runs = [log.contexts for log in reading.runs(given.runs) if log.contexts is not None]
-    tables = [reading.of(path, formats.read_judgments) for path in (*given.qrels, *given.judgments)]
-    ratings = reading.of(given.ratings, formats.read_ratings) if given.ratings else None
+    tables = [reading.read("judgments", path) for path in (*given.qrels, *given.judgments)]
+    ratings = reading.read("ratings", given.ratings) if given.ratings else None
     lengths = None
     notes: tuple[str, ...] = ()
     if given.passages and any("tokens" in metric.needs for metric in ours):

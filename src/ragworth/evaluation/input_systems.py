@@ -12,8 +12,8 @@ from ragworth.formats.contract import LoadedCollection
 from ragworth.retrieval import Pipeline
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.workspace.config import Workspace, names_every_system
-from ragworth.workspace.reader import FileReader
-from ragworth.workspace.runs import rename_system, systems_of
+from ragworth.workspace.files import FileReader
+from ragworth.workspace.matching import rename_system, systems_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def load_systems(space: Workspace, reading: FileReader, whole: LoadedCollection 
 def _read_log(name: str, pipeline: Pipeline, reading: FileReader) -> LoadedCollection | None:
     """Contents of the file that a system begins with; None if there is no such file, or it can't be read."""
     first = pipeline.steps[0]
-    log = reading.run(first.path, "systems", name) if isinstance(first, Run) else None
+    log: LoadedCollection | None = reading.read("run", first.path, "systems", name) if isinstance(first, Run) else None
     if log is None:
         return None
     if names_every_system(name) and len(pipeline.steps) > 1:

@@ -19,19 +19,22 @@ from ragworth.evaluation.given_answers import join_answers, join_outcomes, missi
 from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_bare_systems
 from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
-from ragworth.formats import outcomes as outcome_tables
 from ragworth.formats.contract import LoadedCollection
-from ragworth.generation.writer import AnsweringResult, read_answers
+from ragworth.generation.writer import AnsweringResult
 from ragworth.retrieval import Pipeline, StepContext
 from ragworth.tasks.text_lookup import check_positive_count as whole_number
 from ragworth.tasks.text_lookup import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
 from ragworth.workspace.config import TaskConfig, Workspace
-from ragworth.workspace.conflicts import JudgmentSource, check_no_conflicts, merge_judgments
+from ragworth.workspace.files import CollectionFiles, FileReader
+from ragworth.workspace.matching import (
+    JudgmentSource,
+    check_no_conflicts,
+    match_references,
+    merge_judgments,
+    queries_of,
+)
 from ragworth.workspace.problems import Problems
-from ragworth.workspace.reader import CollectionFiles, FileReader
-from ragworth.workspace.references import match_references
-from ragworth.workspace.runs import queries_of
 
 if TYPE_CHECKING:
     from ragworth.contribution.hops import Hop, HopTable
@@ -124,18 +127,19 @@ def load_inputs(
     problems.of(partial(whole_number, "limit", limit))
     problems.of(partial(whole_number, "sample", sample))
     before = len(problems.found)
-    reading = FileReader(problems, space.spec, columns=space.columns_of)
+    reading = FileReader(problems, space.spec, columns=space.columns_of, known=space.known)
     given = reading.collection(space.collection)
     if records is not None and given is not None:
         given = CollectionFiles(records, merge_collections([given.collection, records.collection]))
     systems = load_systems(space, reading, given.whole if given is not None else None)
     if records is None:
         reading.check_columns({name: column for name, column in space.columns.items() if isinstance(column, str)})
-    judged = [reading.of(path, formats.read_judgments, "judgments", "files") for path in space.judged]
-    outcomes = [reading.of(path, outcome_tables.read, "grades", "files") for path in space.graded]
+    judged = [reading.read("judgments", path, "judgments", "files") for path in space.judged]
+    outcomes = [reading.read("outcomes", path, "grades", "files") for path in space.graded]
     better = {kind: _read_expensive(reading, kind, task) for kind, task in space.judgments.items()}
     file = space.answers.file if space.answers is not None else None
-    answers = reading.of(file, read_answers, "answers", "file") if file else None
+    table = reading.read("written", file, "answers", "file") if file else None
+    answers = AnsweringResult.of_table(*table) if table is not None else None
     if len(problems.found) > before or given is None:
         return None
     texts = problems.of(

@@ -83,7 +83,7 @@ def build_manifest(state: EvaluationState) -> dict[str, Any]:
     space = state.space
     # As they were when the evaluation began: the file may have been changed since.
     settings = _json_value(
-        dict(space.given) or {name: value for name, value in asdict(space).items() if name != "file"}
+        dict(space.given) or {name: value for name, value in asdict(space).items() if name not in ("file", "known")}
     )
     return {
         "title": space.title,

@@ -27,7 +27,7 @@ from ragworth.formats.contract import LoadedCollection
 from ragworth.report import page
 from ragworth.results import Results
 from ragworth.workspace.config import ModelSpec, OutputPaths, TaskConfig, Workspace
-from ragworth.workspace.sources import answer_anew, open_source, plan_records
+from ragworth.workspace.read import answer_anew, read, read_records
 
 MAX_SENTENCES = 10
 """Sentences on systems that are printed; the report has all."""
@@ -157,7 +157,7 @@ def _open(
     if isinstance(data, Workspace):
         return (data if results is None else replace(data, results=str(Path(results).absolute()))), None
     if listed or isinstance(data, str | Path):
-        return open_source(data if listed else [data], columns, paths).workspace, None
+        return read(data, columns, paths).workspace, None
     if package_of(data) == "datasets" and isinstance(data, Mapping):
         to_frame(data)  # refuses a DatasetDict, and says which datasets it has
     if not isinstance(data, list | tuple) and hasattr(data, "__len__") and not len(data):
@@ -168,7 +168,7 @@ def _open(
         home = store / _records_digest(records, {"settings": settings, **asked})
         refuse_links(store, store.parent, "name another place: results=DIR")
     output = OutputPaths(home, store / "calls.sqlite", home / ".ragworth")
-    return plan_records(records, settings or {}, output).workspace, records
+    return read_records(records, settings or {}, output).workspace, records
 
 
 def _records_digest(records: LoadedCollection, asked: Mapping[str, Any]) -> str:

@@ -209,9 +209,13 @@ def _row_contents(head: Head) -> list[Contents]:
         return [Contents("outcomes", form)]
     if query and part and text:
         return [Contents("subquestions", form)]
+    if passage and head.has("tokens") and not text:
+        raise FormatError(
+            f"it has lengths of passages, and no texts: {format_names(sorted(head.columns))}", file=head.path
+        )
     if text and (passage or identified) and not head.has_any("aspect", "value"):
-        found = _text_contents(head, form, passage or head.has_any("title", "contents"), query or lists["answers"])
-        return [*found, Contents("answers", form)] if found and lists["answers"] else found
+        texts_of = _text_contents(head, form, passage or head.has_any("title", "contents"), query or lists["answers"])
+        return [*texts_of, Contents("answers", form)] if lists["answers"] else texts_of
     return []
 
 
@@ -222,7 +226,10 @@ def _has_grades(head: Head) -> bool:
 def _text_contents(head: Head, form: str, passage: bool, query: bool) -> list[Contents]:
     """Texts by id: of passages, of queries or, in a table, of accepted answers, of which a query may have several."""
     if passage or not (query or _says(head, "queries")):
-        return [Contents("passages", form)] if passage or _says(head, "passages") else []
+        if passage or _says(head, "passages"):
+            return [Contents("passages", form)]
+        found = "it has ids and texts; call it queries or passages, or write query_id or passage_id"
+        raise FormatError(found, file=head.path)
     if form == "table":
         column = next(name for name in ID_ALIASES["query"] if name in head.columns)
         ids = [row[column] for row in head.rows]

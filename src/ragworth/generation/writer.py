@@ -89,6 +89,11 @@ class AnsweringResult:
     """The contexts shown, in order, including oracle contexts."""
     notes: tuple[str, ...] = ()
 
+    @classmethod
+    def of_table(cls, table: Answers, frame: pl.DataFrame) -> AnsweringResult:
+        """Answers from a file; ``frame`` has them with the passages shown."""
+        return cls(table, frame, shown_contexts(frame), table.notes)
+
 
 @dataclass(frozen=True)
 class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
@@ -331,5 +336,4 @@ def read_answers(path: PathOrStr, *, skip_bad_lines: bool = False) -> AnsweringR
 
     The file is one of ``ragworth answer``, or any with system, query and text. `ragworth.grade` takes what comes of it.
     """
-    table, frame = read_answer_table(path, skip_bad_lines=skip_bad_lines)
-    return AnsweringResult(table, frame, shown_contexts(frame), table.notes)
+    return AnsweringResult.of_table(*read_answer_table(path, skip_bad_lines=skip_bad_lines))

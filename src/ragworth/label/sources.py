@@ -24,7 +24,7 @@ from ragworth.evaluation.state import stage_table
 from ragworth.results import MANIFEST, Results
 from ragworth.tasks.text_lookup import Subquestion, TextLookup
 from ragworth.workspace.problems import Problems
-from ragworth.workspace.sources import open_source
+from ragworth.workspace.read import read
 
 DEFAULT_K = 5
 
@@ -159,7 +159,7 @@ def open_label_source(paths: Sequence[str | Path], *, k: int | None = None, seed
         raise InputError(f"k is {k}", expected="1 or more")
     if len(paths) == 1 and _are_results(Path(paths[0])):
         return source_of_results(Results.read(paths[0]), k=k, seed=seed)
-    space = open_source(paths).workspace
+    space = read(paths).workspace
     if _are_results(space.path(space.results)):
         return source_of_results(Results.read(space.path(space.results)), k=k or space.k, seed=seed)
     problems = Problems(space)

@@ -24,7 +24,7 @@ from ragworth.scoring import metric_file_digests
 from ragworth.studies.bench import FOLDER
 from ragworth.studies.contract import Case, Study
 from ragworth.workspace import config
-from ragworth.workspace.places import is_results, is_workspace
+from ragworth.workspace.read import is_results, is_workspace
 
 CASES = "cases"
 """Folder of the tables that a study made, below its own."""

@@ -26,7 +26,7 @@ from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.contract import options_by_name as settings_given
 from ragworth.workspace import config
 from ragworth.workspace.config import OutputPaths, Workspace
-from ragworth.workspace.places import is_results, is_workspace, missing_place_error
+from ragworth.workspace.read import is_results, is_workspace, missing_place_error
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ragworth import formats
 from ragworth.core.errors import TableError
 from ragworth.data import Contexts, Judgments, Ratings, Table
 from ragworth.data.coercion import package_of
-from ragworth.workspace.runs import read_run
+from ragworth.workspace.files import named_run, read_run
 
 T = TypeVar("T", bound=Table)
 
@@ -70,7 +70,8 @@ def to_ratings(data: Any) -> Ratings | None:
 
 
 def _read_contexts(path: str | Path) -> Contexts:
-    found = read_run(path).contexts
+    name, place = named_run(str(path))
+    found = read_run(place, name=name).contexts
     if found is None:
         raise TableError("it says nothing about what was retrieved", file=str(path), expected="a run, or a log")
     return found

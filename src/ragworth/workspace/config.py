@@ -242,6 +242,8 @@ class Workspace(TomlTable):
     """All that the file said when it was read; empty for a workspace made in Python."""
     digest: Annotated[str, Field(alias="(digest)")] = field(default="", compare=False)
     """Of the file, then."""
+    known: Annotated[dict[Any, Any], Field(alias="(known)")] = field(default_factory=dict, compare=False, repr=False)
+    """Files that were read already: see `workspace.files.KnownFiles`."""
 
     @property
     def folder(self) -> Path:

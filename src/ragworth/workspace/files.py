@@ -1,0 +1,421 @@
+"""Reading files: those that a workspace or the command line names, and those that have to be understood first.
+
+Every problem goes to one collector. What was read is remembered, so that a file that was understood is never parsed
+again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+
+import polars as pl
+
+from ragworth import formats
+from ragworth.core.errors import FormatError, InputError, RagworthError
+from ragworth.data import Contexts
+from ragworth.data.collection import Collection, merge_collections
+from ragworth.data.ranking import Ties
+from ragworth.formats import outcomes, texts
+from ragworth.formats.contract import Head, LoadedCollection
+from ragworth.formats.detection import Contents, Kind, contents_of, examine, unknown_error
+from ragworth.formats.files import EncodingError, PathOrStr
+from ragworth.formats.grades import GradeError
+from ragworth.formats.heads import has_keys, read_head
+from ragworth.formats.logs.fields import JOIN
+from ragworth.formats.tables import read_answer_table
+from ragworth.workspace.matching import (
+    JudgmentSource,
+    are_references,
+    merge_judgments,
+    queries_of,
+    rename_system,
+    systems_of,
+)
+from ragworth.workspace.problems import Problems
+
+if TYPE_CHECKING:
+    from ragworth.workspace.config import CollectionConfig
+
+T = TypeVar("T")
+PARALLEL_FILES = 2
+"""Runs read at a time; each has a few chunks in memory besides its rows."""
+
+KIND_NAMES: dict[Kind, str] = {
+    "run": "a run",
+    "log": "a log",
+    "references": "questions with accepted answers",
+    "collection": "a collection",
+    "qrels": "relevance labels",
+    "ratings": "ratings of sub-questions",
+    "judgments": "judgments",
+    "queries": "texts of queries",
+    "passages": "texts of passages",
+    "answers": "accepted answers",
+    "subquestions": "sub-questions",
+    "written": "answers of systems",
+    "outcomes": "outcomes of answers",
+}
+
+
+class KnownFile(NamedTuple):
+    """A file that was read, and the user's names of its fields."""
+
+    data: Any
+    columns: Mapping[str, str] | None = None
+
+
+KnownFiles: TypeAlias = dict[tuple[str, str], KnownFile]
+"""Files that were read, by their use and path."""
+
+
+class CollectionFiles(NamedTuple):
+    """The files of a collection, read."""
+
+    whole: LoadedCollection | None
+    """A collection that comes in one piece, as it was read."""
+    collection: Collection
+
+
+class CollectionInputs(NamedTuple):
+    """Texts and labels, and what systems show."""
+
+    contexts: Contexts | None
+    """None where no run was given."""
+    collection: Collection
+    notes: tuple[str, ...]
+
+
+class UnusableFileError(FormatError):
+    """A file that looks like one of a known kind and can't be used as one."""
+
+
+class ReadFile(NamedTuple):
+    """A file of a known kind, with all that its reader made of it."""
+
+    name: str
+    kind: Kind
+    spec: str
+    """The path as a workspace names it."""
+    data: Any
+    doubt: str = ""
+    columns: Mapping[str, str] | None = None
+    """The user's names of its fields, if it has such columns."""
+
+    @property
+    def log(self) -> LoadedCollection | None:
+        """All of a file with contexts, answers or a whole collection."""
+        return self.data if isinstance(self.data, LoadedCollection) else None
+
+    @property
+    def texts(self) -> Collection:
+        """Texts and labels that come with it."""
+        if self.log is not None:
+            return self.log.collection
+        return self.data if isinstance(self.data, Collection) else Collection()
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The rows of the table that it has."""
+        if self.log is not None:
+            return self.log.contexts.frame if self.log.contexts is not None else pl.DataFrame(schema=Contexts.schema)
+        table = self.data[0] if isinstance(self.data, tuple) else self.data  # of answers, with the passages shown
+        rows: pl.DataFrame = getattr(table, self.kind) if isinstance(table, Collection) else table.frame
+        return rows
+
+    @property
+    def queries(self) -> set[str]:
+        """The queries that it is about; nothing if it isn't about queries."""
+        if self.log is not None:
+            return {*self.texts.queries["query"], *queries_of(self.log)}
+        return set(self.frame["query"]) if "query" in self.frame.columns else set()
+
+    @property
+    def systems(self) -> list[str]:
+        """The systems of a run or log, or of a table of answers or outcomes."""
+        return (
+            systems_of(self.log) if self.log is not None else self.frame["system"].unique(maintain_order=True).to_list()
+        )
+
+
+def read_run(
+    spec: PathOrStr,
+    *,
+    name: str = "",
+    ties: Ties = "float64",
+    columns: Mapping[str, str] | None = None,
+    skip_bad_lines: bool = False,
+) -> LoadedCollection:
+    """Read a run or a log. Without a name, systems are named by the file, or after it."""
+    path, columns = with_columns(spec, columns)
+    form, place = formats.choose(path, "contexts", columns)
+    if form.load_rows is None and form.name != "jsonl":
+        contexts = form.do("contexts")(place, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
+        return LoadedCollection(Collection(), contexts)
+    loaded = formats.load(path, columns, skip_bad_lines=skip_bad_lines)
+    if loaded.contexts is None and loaded.answers is None and loaded.outcomes is None:
+        expected = "a run, or a log of queries with contexts or answers"
+        raise FormatError("it has texts only: nothing was retrieved or answered", file=str(path), expected=expected)
+    return rename_system(loaded, name) if name else loaded
+
+
+def with_columns(path: PathOrStr, columns: Mapping[str, str] | None) -> tuple[PathOrStr, Mapping[str, str] | None]:
+    """The head of a file, and the user's names of fields if it has any of these columns: they may be for another file.
+
+    A path with a format in front stays as it is.
+    """
+    prefix, place = formats.Spec.of(path)
+    if not isinstance(place, Head) and not Path(place).is_file():
+        return path, None
+    head = read_head(place)
+    rest = path if prefix else head
+    names = [part for name in (columns or {}).values() for part in name.split(JOIN)]
+    there = examine(head, columns).head.columns if names else ()
+    if any(name in there or name.partition(".")[0] in there for name in names):
+        return rest, columns
+    later = head.kind in ("lines", "json") and has_keys(head, names)  # not every record has all keys
+    return rest, columns if names and later else None
+
+
+def named_run(spec: str) -> tuple[str, str]:
+    """Split ``NAME=PATH``; the name of a plain path is empty. A file whose name contains ``=`` is a path."""
+    name, equals, path = spec.partition("=")
+    named = bool(equals and name and "/" not in name and not Path(spec).exists())
+    return (name, path) if named else ("", spec)
+
+
+def _read_texts(kind: texts.CollectionPart, spec: PathOrStr, *, skip_bad_lines: bool = False) -> Collection:
+    return texts.read(spec, kind, skip_bad_lines=skip_bad_lines)
+
+
+TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
+READERS: dict[str, Callable[..., Any]] = {
+    "run": read_run,
+    "collection": formats.load,
+    **{kind: partial(_read_texts, kind) for kind in TEXT_KINDS},
+    "judgments": formats.read_judgments,
+    "ratings": formats.read_ratings,
+    "written": read_answer_table,
+    "outcomes": outcomes.read,
+}
+"""How a file is read, by what it is used for."""
+
+USES: dict[Kind, str] = {"log": "run", "references": "collection", "qrels": "judgments"}
+"""What files of a kind are used for, if it isn't called like the kind."""
+
+
+class FileReader:
+    """Reads files and remembers them. An error is recorded in ``problems``, and an unreadable file is None.
+
+    Parameters
+    ----------
+    locate: turns a path as the user wrote it into one that can be opened.
+    columns: the user's names of fields in a log.
+    known: files that were read before, by their use and located path.
+    """
+
+    def __init__(
+        self,
+        problems: Problems,
+        locate: Callable[[str], str] = str,
+        *,
+        columns: Callable[[str], Mapping[str, str]] = lambda path: {},
+        ties: Ties = "float64",
+        skip_bad_lines: bool = False,
+        known: KnownFiles | None = None,
+    ) -> None:
+        self.problems, self.locate, self.columns = problems, locate, columns
+        self.ties, self.skip_bad_lines = ties, skip_bad_lines
+        self.known: KnownFiles = {} if known is None else known
+        self.files: dict[str, Path] = {}
+        """The files that were read, by the path as it was written."""
+        self.mapped: set[str] = set()
+        """The columns of logs that the user names."""
+        self._started: dict[str, Future[KnownFile]] = {}
+
+    def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
+        """Return what ``read`` makes of a file that the key at ``path`` names."""
+        spec = self.locate(text)
+        found = self.problems.of(partial(read, spec, skip_bad_lines=self.skip_bad_lines), *path)
+        file = Path(spec if Path(spec).exists() else spec.partition(":")[2])
+        if found is not None and file.exists():
+            self.files[text] = file
+        return found
+
+    def read(self, use: str, text: str, *path: str) -> Any:
+        """Return a file that the key at ``path`` names, read for a use of `READERS`; None if it can't be read."""
+        place = (use, self.locate(text))
+        if place not in self.known:
+            started = self._started.get(text) if use == "run" else None
+            found = self.of(text, lambda *_, **__: started.result() if started else self._read(use, text), *path)
+            if found is None:
+                return None
+            self.known[place] = found
+        else:
+            self.of(text, lambda *_, **__: place)
+        self.mapped |= set((self.known[place].columns or {}).values())
+        return self.known[place].data
+
+    def _read(self, use: str, text: str) -> KnownFile:
+        spec, more = self.locate(text), {"skip_bad_lines": self.skip_bad_lines}
+        if use not in ("run", "collection"):
+            return KnownFile(READERS[use](spec, **more))
+        name, path = named_run(spec) if use == "run" else ("", spec)
+        place, columns = with_columns(path, self.columns(text))
+        if use == "collection":
+            return KnownFile(formats.load(place, columns, skip_bad_lines=self.skip_bad_lines), columns)
+        data = read_run(place, name=name, ties=self.ties, columns=columns, skip_bad_lines=self.skip_bad_lines)
+        return KnownFile(data, columns)
+
+    def start(self, runs: Sequence[str]) -> None:
+        """Begin to read runs, two at a time: the parser doesn't keep all cores busy with one small file."""
+        pool = ThreadPoolExecutor(max_workers=PARALLEL_FILES)
+        for text in runs:
+            if text not in self._started:
+                self._started[text] = pool.submit(self._read, "run", text)
+        pool.shutdown(wait=False)
+
+    def runs(self, texts: Sequence[str]) -> list[LoadedCollection]:
+        """The runs that can be read."""
+        self.start(texts)
+        try:
+            return [log for text in texts if (log := self.read("run", text)) is not None]
+        except BaseException:
+            for waiting in self._started.values():
+                waiting.cancel()
+            raise
+
+    def check_columns(self, columns: Mapping[str, str]) -> None:
+        """Refuse columns that no log has."""
+        for name, column in columns.items():
+            if column not in self.mapped:
+                self.problems.say(
+                    f"no log has the column {column!r}, which is given for {name!r}", "check its name", "columns", name
+                )
+
+    def collection(self, given: CollectionConfig) -> CollectionFiles | None:
+        """Texts and labels. A part with a file of its own replaces that of the whole."""
+        before = len(self.problems.found)
+        whole: LoadedCollection | None = None
+        if given.whole:
+            whole = self.read("collection", given.whole, "collection", "from")
+        parts: dict[str, Collection | None] = {
+            kind: self.read(kind, file, "collection", kind) for kind in TEXT_KINDS if (file := getattr(given, kind))
+        }
+        labels = [self.read("judgments", path, "collection", "qrels") for path in given.qrels]
+        ratings = self.read("ratings", given.ratings, "collection", "ratings") if given.ratings else None
+        sources = [JudgmentSource(path, each) for path, each in zip(given.qrels, labels, strict=True) if each]
+        relevance = self.problems.of(partial(merge_judgments, sources), "collection", "qrels")
+        if len(self.problems.found) > before or relevance is None:
+            return None
+        base = whole.collection if whole is not None else Collection()
+        read = {kind: part for kind, part in parts.items() if part is not None}
+        base = _with_conversations(base, read.get("queries"))
+        collection = replace(
+            base,
+            **{kind: getattr(part, kind) for kind, part in read.items()},
+            relevance=relevance if given.qrels else base.relevance,
+            ratings=ratings if given.ratings else base.ratings,
+            notes=(
+                *(note for part in (base, *read.values()) for note in part.notes),
+                *relevance.notes,
+                *(ratings.notes if ratings is not None else ()),
+            ),
+        )
+        return CollectionFiles(whole, collection)
+
+    def with_runs(self, given: CollectionConfig, runs: Sequence[str]) -> CollectionInputs:
+        """A collection, with the runs and logs that are named beside it; raises everything that is wrong."""
+        logs = self.runs(runs)
+        files = self.collection(given)
+        self.problems.done()
+        assert files is not None
+        if not logs and files.whole is not None:
+            logs = [files.whole._replace(collection=Collection())]
+        tables = [log.contexts for log in logs if log.contexts is not None]
+        contexts = Contexts.concat(tables) if tables else None
+        collection = merge_collections([files.collection, *(log.collection for log in logs)])
+        collection = replace(collection, turn_form=given.turns)
+        notes = (*collection.notes, *(contexts.notes if contexts is not None else ()))
+        return CollectionInputs(contexts, collection, tuple(dict.fromkeys(notes)))
+
+
+def _with_conversations(base: Collection, queries: Collection | None) -> Collection:
+    """The collection with the turns of a file of queries, and what else a file of conversations has."""
+    if queries is None or not queries.turns.height:
+        return base
+    texts = {name: frame for name in ("answers", "passages") if (frame := getattr(queries, name)).height}
+    return replace(base, turns=queries.turns, relevance=queries.relevance or base.relevance, **texts)
+
+
+def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = None) -> list[ReadFile]:
+    """Read a file as what it seems to be, mostly one thing; an :class:`InputError` says why it can't be used.
+
+    ``path`` may have a format in front, and ``name`` is what a workspace calls it. ``columns``: the user's names of
+    fields in logs.
+    """
+    prefix, place = formats.Spec.of(path)
+    spec = f"{prefix}:{name}" if prefix else unambiguous_path(name)
+    head = read_head(place)
+    if head.kind == "text" and b"\0" in head.data:
+        raise EncodingError("it is no text in UTF-8", file=str(head))
+    _, mapped = with_columns(head, columns)
+    looked, form = examine(head, mapped)
+    form = formats.FORMATS.get(prefix) if prefix else form
+    reader = f"{prefix}:{head}" if prefix else head
+    why: FormatError | None = None
+    if (form is not None and form.load_rows is not None) or mapped:
+        try:
+            return [_read_log(reader, name, spec, mapped)]
+        except NothingLoggedError as error:
+            why = error
+        except FormatError:
+            if form is not None or not mapped:
+                raise
+    contents = contents_of(looked, form)
+    if not contents:
+        raise why or unknown_error(looked)
+    if contents[0].kind == "log":
+        return [_read_log(reader, name, spec, mapped)]
+    found = [file for each in contents if (file := _read_contents(reader, name, spec, each)).frame.height or file.log]
+    if not found:
+        raise FormatError("it has no row", file=str(head))
+    return found
+
+
+class NothingLoggedError(FormatError):
+    """A file in the format of a log without what systems did, such as questions with accepted answers."""
+
+
+def _read_log(path: PathOrStr, name: str, spec: str, columns: Mapping[str, str] | None) -> ReadFile:
+    log = formats.load(path, columns)
+    if systems_of(log):
+        if log.answers is None and log.outcomes is None and not (log.contexts is not None and len(log.contexts)):
+            raise NothingLoggedError("nothing was retrieved in it", file=str(path))
+        return ReadFile(name, "log", spec, log, columns=columns)
+    if are_references(log.collection):
+        return ReadFile(name, "references", spec, log, columns=columns)
+    raise NothingLoggedError("it has no contexts and no answers", file=str(path))
+
+
+def _read_contents(path: PathOrStr, name: str, spec: str, contents: Contents) -> ReadFile:
+    kind = contents.kind
+    try:
+        data = READERS[USES.get(kind, kind)](path)
+    except GradeError:
+        raise
+    except RagworthError as error:
+        reason = error.found if isinstance(error, InputError) else str(error)
+        line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
+        raise UnusableFileError(f"it looks like {KIND_NAMES[kind]}, but {line}{reason}", file=str(path)) from error
+    return ReadFile(name, kind, spec, data, contents.doubt)
+
+
+def unambiguous_path(name: str) -> str:
+    """A path whose beginning is not taken for a format."""
+    return f"./{name}" if re.match(r"[a-z_-]{2,}:", name) else name
