@@ -13,7 +13,7 @@ from ragworth.formats.logs.names import FIELDS, plain_name
 from ragworth.formats.logs.paths import find
 from ragworth.formats.logs.traces import Span, TraceSpec, list_objects
 from ragworth.formats.logs.values import as_row
-from ragworth.formats.values import as_dict, as_list, objects
+from ragworth.formats.values import as_dict, as_list, as_text, objects
 
 NamedGrades = Iterator[tuple[Any, Any]]
 
@@ -33,14 +33,12 @@ def read_spans(document: Span) -> Iterator[Span]:
 def read_attributes(attributes: Any) -> dict[str, Any]:
     """Read OTLP's list of keys and typed values."""
     pairs = [as_dict(each, "an attribute") for each in as_list(attributes, "attributes")]
-    return {str(pair.get("key")): _read_typed(pair.get("value")) for pair in pairs}
+    return {as_text(pair.get("key"), "key of an attribute"): _read_typed(pair.get("value")) for pair in pairs}
 
 
 def _read_typed(value: Any) -> Any:
     """A value of OTLP: ``{"stringValue": …}`` and the like."""
-    if not isinstance(value, Mapping) or not value:
-        return None
-    kind, inner = next(iter(value.items()))
+    kind, inner = next(iter(as_dict(value, "the value of an attribute").items()), ("", None))
     if kind in ("arrayValue", "array_value"):
         return [_read_typed(each) for each in as_list(as_dict(inner, "an array").get("values", []), "values")]
     return read_attributes(as_dict(inner, "a list of keys").get("values", [])) if kind.startswith("kvlist") else inner

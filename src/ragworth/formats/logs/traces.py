@@ -228,7 +228,7 @@ def _find_grades(spec: TraceSpec, steps: list[TraceStep]) -> dict[str, Any]:
     for step in steps:
         own: dict[str, list[Any]] = {}
         for name, value in spec.grades(step.span):
-            own.setdefault(str(name), []).append(as_grade(value, str(name)))
+            own.setdefault(as_text(name, "name of a grade"), []).append(as_grade(value, str(name)))
         grades |= own | dict(step.mapped)
     return grades
 
