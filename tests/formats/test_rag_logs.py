@@ -259,6 +259,21 @@ def test_passages_of_the_reranker_and_repeats_of_a_question(save: Save) -> None:
     assert loaded.answers.frame.select("repeat", "text").rows() == [(0, "Ines"), (1, "Varga")]
 
 
+def test_a_stray_model_is_not_the_request(save: Save) -> None:
+    model = span("t", "3", "", "LLM", **{"input.value": "Answer from: …", "output.value": "{}"})
+    search = span("t", "2", "1", "RETRIEVER", **{"retrieval.documents.0.document.content": "Ines did it."})
+    chain = span("t", "1", "", "CHAIN", **{"input.value": "Who?", "output.value": "Ines"})
+    loaded = load(save("traces.json", otlp(model, search, chain)))
+    assert shown_texts(loaded) == {"Who?": ["Ines did it."]}
+    assert loaded.answers is not None and loaded.answers.frame["text"].to_list() == ["Ines"]
+
+
+def test_attributes_without_a_key_are_an_error(save: Save) -> None:
+    text = otlp(span("t", "1", "", "CHAIN", **{"input.value": "Who?"}))
+    with pytest.raises(FormatError, match="the key of an attribute is missing"):
+        load(save("traces.json", text.replace('"key"', '"keys"', 1)))
+
+
 def test_evaluation_events_of_a_span(save: Save) -> None:
     one = span("t", "1", "", "CHAIN", **{"input.value": "Who?", "output.value": "Ines"})
     value = {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.25}}

@@ -182,7 +182,8 @@ def _read_span(
 
 def _read_trace(spec: TraceSpec, steps: list[TraceStep], system: str | None, finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
-    roots = sorted((step for step in steps if step.parent not in by_id), key=lambda step: step.kind != "")
+    parents = {step.parent for step in steps}  # a step with others inside is the request, rather than a stray one
+    roots = sorted((step for step in steps if step.parent not in by_id), key=lambda step: step.id not in parents)
     searches = [step for step in steps if step.kind in SEARCHES]
     searches = [step for step in searches if not {each.id for each in searches} & {*_ancestors(step, by_id)}]
     models = [step for step in steps if step.kind == "LLM"]
