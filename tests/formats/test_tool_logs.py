@@ -189,22 +189,16 @@ def test_providers_errors_and_repeats_of_promptfoo(save: Save) -> None:
         assert grades(loaded, "small")["pass"] == [pytest.approx(0.5)]
 
 
-def test_prompts_and_variables_of_promptfoo(save: Save) -> None:
-    """Prompts are systems; the same question with other variables is another question; no assertion, no grade."""
+def test_prompts_of_promptfoo(save: Save) -> None:
+    """Prompts are systems, if there are several; without assertions, there is no grade."""
     plain: dict[str, Any] = {"testCase": {}, "gradingResult": None, "provider": "small", "namedScores": {}}
-    other = {"prompt": {"raw": "…", "label": "In one word: " + "please, " * 9}}
-    vague = {"vars": {"question": MILL, "context": [LIES]}}
-    loaded = read(save, [PROMPTFOO | plain, PROMPTFOO | plain | other, PROMPTFOO | plain | vague])
+    loaded = read(save, [PROMPTFOO | plain, PROMPTFOO | plain | {"prompt": {"label": "Be brief"}}, PROMPTFOO | plain])
     assert [(system, repeat) for system, _, repeat, _, _ in answers(loaded)] == [
-        ("small, Answer: {{question}}", 0),
+        ("small, prompt 1", 0),
         ("small, prompt 2", 0),
-        ("small, Answer: {{question}}", 0),
+        ("small, prompt 1", 1),
     ]
     assert loaded.outcomes is None
-    assert "1 question occurs with different variables" in notes(loaded)
-    assert "prompt 2 is 'In one word" in notes(loaded)
-    rows = [PROMPTFOO | {"prompt": {"raw": text}, "vars": {"question": text}} for text in (MILL, TOWN)]
-    assert {row[0] for row in answers(read(save, rows))} == {"log"}
 
 
 @pytest.mark.parametrize(

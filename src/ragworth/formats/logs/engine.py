@@ -39,9 +39,6 @@ PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
 
-Prepare = Callable[[Row, FieldFinder], Row]
-Collect = Callable[[PlacedRows, FieldFinder, Reject], PlacedRows]
-
 
 @dataclass(frozen=True)
 class LogSpec:
@@ -71,8 +68,8 @@ class LogSpec:
     fields: Mapping[str, str]
     rows: str | Callable[[Row], list[Any] | None] = ""
     documents: str = ""
-    prepare: Prepare | None = None
-    collect: Collect | None = None
+    prepare: Callable[[Row, FieldFinder], Row] = lambda row, finder: row
+    collect: Callable[[PlacedRows, FieldFinder, Reject], PlacedRows] = lambda rows, finder, reject: rows
     quiet: bool = False
     ask: bool = False
     general: int = 0
@@ -113,17 +110,13 @@ class LogSpec:
 
         def prepared() -> Iterator[tuple[int, Row]]:
             for place, value in rows.values:
-                row = as_row(value)
-                if row is None:
+                if (row := as_row(value)) is not None:
+                    yield place, self.prepare(row, finder)
+                else:
                     reject(place, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
-                    continue
-                try:
-                    yield place, row if self.prepare is None else self.prepare(row, finder)
-                except WrongLineError as error:
-                    reject(place, str(error))
 
         unused = UnusedColumns()
-        for place, row in prepared() if self.collect is None else self.collect(prepared(), finder, reject):
+        for place, row in self.collect(prepared(), finder, reject):
             try:
                 yield read_record(row, finder, place, cells=rows.cells)
                 unused.see(row, finder)

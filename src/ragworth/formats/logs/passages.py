@@ -66,6 +66,14 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
 
 
+def are_passages(value: Any) -> bool:
+    """Tell whether a value is a list of passages with texts."""
+    try:
+        return isinstance(value, list) and all(each.text is not None for each in as_passages(value) or ())
+    except WrongLineError:
+        return False
+
+
 def _named_passages(value: Mapping[str, Any]) -> list[Any]:
     """The passages of ``{id: text}`` or ``{id: {"text": …}}``; any other object is a passage itself."""
     if set(value) & KNOWN_KEYS:

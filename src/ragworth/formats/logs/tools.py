@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from ragworth.core.errors import format_count, quote_short
-from ragworth.data.collection import plain_text, text_id
+from ragworth.core.errors import quote_short
 from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import direction_of_name, name_with_direction
 from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
@@ -21,10 +20,10 @@ from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.messages import find_answer, parse_if_json, role_of
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
-from ragworth.formats.logs.passages import as_passages
+from ragworth.formats.logs.passages import are_passages, as_passages
 from ragworth.formats.logs.paths import converter, find
 from ragworth.formats.logs.values import as_answer, as_row
-from ragworth.formats.values import WrongLineError, objects
+from ragworth.formats.values import objects
 
 GRADE_COLUMNS = {name for names in GRADE_FIELDS.values() for name in names}
 
@@ -219,10 +218,9 @@ def _inspect_samples(document: Row) -> list[Any] | None:
     return [{**(as_row(sample) or {}), "run": run} for sample in samples] if isinstance(samples, list) else None
 
 
-def _inspect_sample(row: Row, finder: FieldFinder) -> Row:
+def _note_end(row: Row, finder: FieldFinder) -> Row:
     if (status := find(row, "run.status")) not in (None, "success"):
-        whole = find(row, "run.dataset.samples")
-        finder.note(f"the run ended with status {quote_short(status, 24)}; it would have {whole} samples if complete")
+        finder.note(f"the run ended with status {quote_short(status, 24)}: samples may be missing")
     return row
 
 
@@ -243,7 +241,7 @@ INSPECT = LogSpec(
     title="a log of inspect_ai",
     signs=("eval.task",),
     rows=_inspect_samples,
-    prepare=_inspect_sample,
+    prepare=_note_end,
     quiet=True,
     fields={
         "query": "id",
@@ -363,24 +361,27 @@ def _promptfoo_result(row: Row, finder: FieldFinder) -> Row:
         **row,
         "vars": variables,
         "answer": json.dumps(output, ensure_ascii=False) if answer is None and output not in (None, "") else answer,
-        "references": _compared_texts(assertions, variables, finder),
+        "references": _compared_texts(assertions, variables),
         "status": ERROR if failed else cut(response.get("finishReason")),
         # Without assertions, promptfoo passes every answer, which says nothing.
         "grades": _promptfoo_grades(row, parts) if parts or assertions else {},
     }
 
 
-def _compared_texts(assertions: list[dict[str, Any]], variables: Row, finder: FieldFinder) -> list[str] | None:
-    """The texts that assertions compare an answer with, with the variables filled in."""
-    whole = [each.get("value") for each in assertions if COMPARISON.fullmatch(str(each.get("type")))]
-    contained = [each.get("value") for each in assertions if each.get("type") in ("contains", "icontains")]
-    if len(contained) > 1 and not whole:
-        finder.note("texts are not read as accepted answers where an answer must contain several")
-    values = whole or (contained if len(contained) == 1 else [])
-    given = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    texts = [text for each in given if not isinstance(each, Mapping | list) and (text := as_answer(each))]
-    filled = [re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda name: str(variables.get(name[1], name[0])), text) for text in texts]
-    return list(dict.fromkeys(text for text in filled if "{{" not in text and "://" not in text)) or None
+def _compared_texts(assertions: list[dict[str, Any]], variables: Row) -> list[str] | None:
+    """The texts that assertions compare an answer with, with the variables filled in.
+
+    An answer that must contain several texts is not accepted for one of them.
+    """
+    whole = [each for each in assertions if COMPARISON.fullmatch(str(each.get("type")))]
+    contained = [each for each in assertions if each.get("type") in ("contains", "icontains")]
+    values = [each.get("value") for each in whole or (contained if len(contained) == 1 else [])]
+    listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
+    texts = [as_answer(each) for each in listed if isinstance(each, str | int | float)]
+    filled = [
+        re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda name: str(variables.get(name[1], name[0])), text or "") for text in texts
+    ]
+    return [text for text in dict.fromkeys(filled) if text and "{{" not in text and "://" not in text] or None
 
 
 def _promptfoo_grades(row: Row, parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -398,46 +399,31 @@ def _promptfoo_grades(row: Row, parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _name_providers(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:
-    """Yield rows with the names of systems, if there are several, and with the numbers of repeats.
-
-    The same question with other variables, such as other passages, is a question of its own.
-    """
+    """Yield rows with the names of systems, if there are several providers or prompts, and with numbers of repeats."""
     placed = list(rows)
-    labels = dict.fromkeys(str(find(row, "prompt.label | promptIdx")) for _, row in placed)
-    prompts = {text: text if len(text) <= 40 else f"prompt {number}" for number, text in enumerate(labels, 1)}
-    long = [f"{name} is {quote_short(text, 48)}" for text, name in prompts.items() if name != text and len(prompts) > 1]
-    if long:
-        finder.note(f"names of systems end in the prompt; {'; '.join(long)}")
-    systems: list[str] = []
-    for _, row in placed:
-        prompt = prompts[str(find(row, "prompt.label | promptIdx"))]
-        provider = str(find(row, "provider.label | provider.id | provider"))
-        systems.append(f"{provider}, {prompt}" if len(prompts) > 1 else provider)
-    tests: dict[str, dict[str, int]] = {}
-    asked: Counter[tuple[str, str, int]] = Counter()
-    for (place, row), system in zip(placed, systems, strict=True):
-        question = plain_text(str(finder.get(row, "question")))
-        same = tests.setdefault(question, {})
-        number = same.setdefault(json.dumps(row["vars"], sort_keys=True, default=str), len(same) + 1)
-        query = f"{text_id(question)}-{number}" if number > 1 and "question" not in finder.columns else None
-        name, key = system if len(set(systems)) > 1 else None, (system, question, 0 if query is None else number)
-        yield place, {**row, "query": query, "system": name, "repeat": asked[key]}
+    prompts = list(dict.fromkeys(str(find(row, "prompt.label")) for _, row in placed))
+    names = [str(find(row, "provider.label | provider.id | provider")) for _, row in placed]
+    if len(prompts) > 1:
+        numbers = [prompts.index(str(find(row, "prompt.label"))) + 1 for _, row in placed]
+        names = [f"{name}, prompt {number}" for name, number in zip(names, numbers, strict=True)]
+    asked: Counter[tuple[str, str]] = Counter()
+    for name, (place, row) in zip(names, placed, strict=True):
+        key = name, str(finder.get(row, "question"))
+        yield place, {**row, "system": name if len(set(names)) > 1 else None, "repeat": asked[key]}
         asked[key] += 1
-    if again := sum(len(same) > 1 for same in tests.values()):
-        which = format_count(again, "question occurs", "questions occur")
-        finder.note(f"{which} with different variables; each is read as a question of its own")
 
 
 PROMPTFOO = LogSpec(
     name="promptfoo",
     title="results of promptfoo",
+    expected='results: {"provider": …, "vars": {"question": …}, "response": {"output": …}, "success": …, "score": …}',
     signs=("vars|testCase success score",),
     rows="results.results | results",
     prepare=_promptfoo_result,
     collect=_name_providers,
     quiet=True,
     fields={
-        "query": "query",
+        "query": "vars.query_id",
         "question": "vars.*",
         "passages": "response.metadata.* | response.output.* | vars.*",
         "answer": "answer",
@@ -456,14 +442,14 @@ def reply(messages: Any) -> str | None:
 
 @converter
 def tool_results(messages: Any) -> list[Any] | None:
-    """Return what tools returned after the user's last message."""
+    """Return what tools returned after the user's last message: passages, or texts."""
     results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
     found: list[Any] = []
     for message in results:
         content = parse_if_json(message.get("content"))
         listed = find(content, "results | documents | chunks | passages | hits | matches | data")
         items = listed if isinstance(listed, list) else content if isinstance(content, list) else [content]
-        found += items if _are_passages(items) else [str(message["content"])] if message.get("content") else []
+        found += items if are_passages(items) else [str(message["content"])] if message.get("content") else []
     return found if results else None
 
 
@@ -473,24 +459,10 @@ def _after_question(messages: Any) -> list[dict[str, Any]]:
     return listed[last + 1 :]
 
 
-def _are_passages(items: list[Any]) -> bool:
-    try:
-        return all(each.text is not None for each in as_passages(items) or ())
-    except WrongLineError:
-        return False
-
-
 @converter
 def search_results(output: Any) -> list[Any] | None:
-    """Return the chunks that a file search found. Several chunks of a file have its id, so the text names them."""
-    found = [each for item in objects(output) for each in objects(item.get("results"))]
-    return [{"text": each.get("text"), "score": each.get("score")} for each in found] or None
-
-
-@converter
-def citations(cited: Any) -> list[Any]:
-    """Return the passages that Azure cites."""
-    return [{"text": each.get("content")} for each in objects(cited)]
+    """Return the chunks that a file search found."""
+    return [each for item in objects(output) for each in objects(item.get("results"))] or None
 
 
 def _note_turns(row: Row, finder: FieldFinder) -> Row:
@@ -514,7 +486,7 @@ CHAT = LogSpec(
         "question": "messages@user | input@user | request.messages@user | request.input@user | *",
         "passages": "messages@tool_results | input@tool_results | request.messages@tool_results"
         " | response.output@search_results | output@search_results"
-        " | response.choices.0.message.context.citations@citations | choices.0.message.context.citations@citations | *",
+        " | response.choices.0.message.context.citations | choices.0.message.context.citations | *",
         "answer": "response@assistant | completion@assistant | output@assistant | choices@assistant"
         " | messages@reply | input@reply | request.messages@reply | *",
     },
