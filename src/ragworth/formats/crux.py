@@ -23,16 +23,26 @@ from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_chunks, read_lines, run_name
 from ragworth.formats.grades import RATING, off_scale
 from ragworth.formats.trec import read_run
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text, read_objects
+from ragworth.formats.values import (
+    WrongLineError,
+    as_dict,
+    as_id,
+    as_list,
+    as_number,
+    as_object,
+    as_text,
+    read_values,
+)
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
+REQUESTS = '{"id": …, "request": …} on each line'
+SUBQUESTIONS = '{"QUERY": ["sub-question", …], …}'
+MATRICES = '{"QUERY": [[rating, …], …], …}'
+LOG = "for each topic its name, then ['passage', …] and the line after it [[rating, …], …]"
+TOPIC_NAME = re.compile(r"[^\s\[\]]+")
 
-
-def _rating(given: object) -> float:
-    value = as_number(given, "rating")
-    if off_scale(value):
-        raise WrongLineError(f"the rating is {value:g}, not {RATING}")
-    return value
+RatingRow = tuple[str, str, str, float]
+"""Query, passage, sub-question and rating."""
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
@@ -42,55 +52,48 @@ def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     if len(requests) != 1 or len(questions) != 1:
         raise FormatError("not one file of requests and one of sub-questions", file=str(folder), expected=FOLDER)
     runs = [read_run(file, skip_bad_lines=skip_bad_lines) for file in _find(folder, "*.run*")]
-    contexts = Contexts.concat(runs) if runs else None
     matrices = _find(folder, "ratings*.json*")
-    ratings = [_read_matrices(file, runs) for file in matrices[:1]]
     notes = (f"{folder}: {format_list([file.name for file in matrices[1:]])} not read",) if len(matrices) > 1 else ()
     collection = Collection.of(
-        queries=_read_requests(requests[0]),
+        queries=[row for _, row in read_values(requests[0], [], skip=False, expected=REQUESTS, parse=_parse_request)],
         subquestions=_read_subquestions(questions[0]),
-        ratings=ratings[0] if ratings else None,
+        ratings=_read_matrices(matrices[0], runs) if matrices else None,
         source=str(folder),
         notes=notes,
     )
-    return LoadedCollection(collection, contexts)
+    return LoadedCollection(collection, Contexts.concat(runs) if runs else None)
 
 
 def _find(folder: Path, pattern: str) -> list[Path]:
     return sorted(file for file in folder.glob(pattern) if file.is_file())
 
 
-def _read_requests(path: Path) -> pl.DataFrame:
-    expected = '{"id": …, "request": …} on each line'
-    rows: list[tuple[str, str]] = []
-    for number, item in read_objects(path, [], skip=False, expected=expected):
-        try:
-            rows.append((as_id(item.get("id"), "id"), as_text(item.get("request"), "request")))
-        except WrongLineError as error:
-            raise bad_lines_error(path, [BadLine(number, str(error))], expected) from error
-    return pl.DataFrame(rows, schema=["query", "text"], orient="row")
+def _parse_request(value: Any) -> dict[str, str]:
+    item = as_object(value)
+    return {"query": as_id(item.get("id"), "id"), "text": as_text(item.get("request"), "request")}
 
 
-def _read_json(path: Path, expected: str) -> dict[str, Any]:
+def _read_lists(path: Path, expected: str) -> dict[str, list[Any]]:
+    """Read an object of lists."""
     try:
-        return as_dict(parse_json(b"".join(read_chunks(path))), "the file")
+        document = as_dict(parse_json(b"".join(read_chunks(path))), "the file")
+        return {query: as_list(value, f"the value of {query!r}") for query, value in document.items()}
     except (ValueError, WrongLineError) as error:
         raise FormatError(
-            f"this is not a JSON object ({str(error)[:60]})", file=str(path), expected=expected
+            f"this is no JSON object of lists ({str(error)[:60]})", file=str(path), expected=expected
         ) from error
 
 
-def _read_subquestions(path: Path) -> pl.DataFrame:
-    expected = '{"QUERY": ["sub-question", …], …}'
+def _read_subquestions(path: Path) -> list[dict[str, str]]:
+    lists = _read_lists(path, SUBQUESTIONS).items()
     try:
-        rows = [
-            (query, str(number), as_text(text, "sub-question"))
-            for query, texts in _read_json(path, expected).items()
-            for number, text in enumerate(as_list(texts, f"the value of {query!r}"))
+        return [
+            {"query": query, "subquestion": str(number), "text": as_text(text, "sub-question")}
+            for query, texts in lists
+            for number, text in enumerate(texts)
         ]
     except WrongLineError as error:
-        raise FormatError(str(error), file=str(path), expected=expected) from error
-    return pl.DataFrame(rows, schema=["query", "subquestion", "text"], orient="row")
+        raise FormatError(str(error), file=str(path), expected=SUBQUESTIONS) from error
 
 
 def _read_matrices(path: Path, runs: list[Contexts]) -> Ratings:
@@ -100,38 +103,36 @@ def _read_matrices(path: Path, runs: list[Contexts]) -> Ratings:
     if not fitting:
         raise FormatError(f"there is no run {name!r}, whose passages are rated", file=str(path), expected=FOLDER)
     shown = dict(fitting[0].frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
-    rows: list[tuple[str, str, str, float]] = []
-    for query, matrix in _read_json(path, '{"QUERY": [[rating, …], …], …}').items():
-        passages = shown.get(query, [])
+    rows: list[RatingRow] = []
+    for query, matrix in _read_lists(path, MATRICES).items():
         try:
-            rows += _matrix_rows(query, passages, as_list(matrix, f"the value of {query!r}"))
+            rows += _matrix_rows(query, shown.get(query, []), matrix)
         except WrongLineError as error:
             raise FormatError(f"query {quote_short(query, 24)}: {error}", file=str(path), expected=RATING) from error
     return _ratings(rows, path)
 
 
-def _matrix_rows(query: str, passages: list[str], matrix: list[Any]) -> list[tuple[str, str, str, float]]:
+def _matrix_rows(query: str, passages: list[str], matrix: list[Any]) -> list[RatingRow]:
     if len(matrix) != len(passages):
         raise WrongLineError(f"{len(matrix)} rows of ratings for {len(passages)} passages")
-    return [
-        (query, passage, str(number), _rating(value))
+    rows = [
+        (query, passage, str(number), as_number(value, "rating"))
         for passage, row in zip(passages, matrix, strict=True)
         for number, value in enumerate(as_list(row, "a row"))
     ]
-
-
-LOG = "for each topic its name, then ['passage', …] and the line after it [[rating, …], …]"
-NAME = re.compile(r"[^\s\[\]]+")
+    if wrong := [value for *_, value in rows if off_scale(value)]:
+        raise WrongLineError(f"the rating is {wrong[0]:g}, not {RATING}")
+    return rows
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Read the ratings of a folder, or those of the required passages from a log."""
     if Path(path).is_dir():
-        found = load(path, skip_bad_lines=skip_bad_lines).collection.ratings
-        if found is None:
+        ratings = load(path, skip_bad_lines=skip_bad_lines).collection.ratings
+        if ratings is None:
             raise FormatError("no ratings*.json in this folder", file=str(path), expected=FOLDER)
-        return found
-    rows: list[tuple[str, str, str, float]] = []
+        return ratings
+    rows: list[RatingRow] = []
     name, passages = "", ""
     for number, line in read_lines(path):
         text = line.decode("utf-8", "replace").strip()
@@ -143,7 +144,7 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
             problem = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
             raise bad_lines_error(path, [BadLine(number, problem)], LOG) from error
         passages = text if text.startswith("['") else ""
-        name = text if NAME.fullmatch(text) else name
+        name = text if TOPIC_NAME.fullmatch(text) else name
     if passages:
         raise FormatError(f"the ratings of the last topic, {quote_short(name, 24)}, are missing", file=str(path))
     if not rows:
@@ -151,7 +152,7 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     return _ratings(rows, path)
 
 
-def _ratings(rows: list[tuple[str, str, str, float]], path: PathOrStr) -> Ratings:
+def _ratings(rows: list[RatingRow], path: PathOrStr) -> Ratings:
     frame = pl.DataFrame(rows, schema=["query", "passage", "subquestion", "value"], orient="row")
     return Ratings(frame.with_columns(source=pl.lit(str(path))), source=str(path))
 
