@@ -167,14 +167,12 @@ def _load_rows(rows: records.MemoryRows, columns: Mapping[str, str] | None, sour
     chosen = detection.recognise(head)
     inner = find_rows(rows.document, known=chosen is not None, columns=columns)
     if inner is not None:
-        return _load_rows(records.read_rows(inner.rows, source)._replace(note=inner.note), columns, source)
+        return _load_rows(records.read_rows(inner, source), columns, source)
     if chosen is None or chosen.load_rows is None:
         if columns is None:
             raise detection.unknown_error(head)
         chosen = FORMATS.get("log")
-    loaded: LoadedCollection = chosen.do("load_rows")(
-        rows.values, columns=columns, source=source, cells=rows.cells, note=rows.note
-    )
+    loaded: LoadedCollection = chosen.do("load_rows")(rows.values, columns=columns, source=source, cells=rows.cells)
     return loaded
 
 

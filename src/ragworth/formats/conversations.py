@@ -38,7 +38,6 @@ from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file, empty_file_error, skipped_note
 from ragworth.formats.heads import read_head
 from ragworth.formats.log_files import bad_rows_error, read_log, reject_row
-from ragworth.formats.logs.document_rows import DocumentRows
 from ragworth.formats.texts import read_pairs, read_texts
 from ragworth.formats.trec import FORMAT as TREC
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text
@@ -120,7 +119,7 @@ def _read_rows(
     expected: str,
     skip: bool,
     builder: ConversationBuilder | None = None,
-    find_rows: Callable[[Mapping[str, Any]], DocumentRows | None] = lambda document: None,
+    find_rows: Callable[[Mapping[str, Any]], list[Any] | None] = lambda document: None,
 ) -> tuple[ConversationBuilder, tuple[str, ...]]:
     """Read a file of JSON objects, each of which ``add`` adds to the builder. All bad rows are in one error."""
     bad: list[BadLine] = []
@@ -264,8 +263,8 @@ def _read_tasks(
     except WrongLineError as error:
         raise FormatError(f"among the documents, {error}", file=str(path), expected=TASKS) from error
 
-    def tasks(document: Mapping[str, Any]) -> DocumentRows | None:
-        return DocumentRows(document["tasks"]) if isinstance(document.get("tasks"), list) else None
+    def tasks(document: Mapping[str, Any]) -> list[Any] | None:
+        return document["tasks"] if isinstance(document.get("tasks"), list) else None
 
     return _read_rows(head, _add_task, TASKS, skip, builder, tasks)
 

@@ -90,7 +90,7 @@ def examine(head: Head, columns: Mapping[str, str] | None = None) -> Detected:
     inner = find_rows(document, known=found is not None, columns=columns)
     if inner is None:
         return Detected(head, found)
-    head = replace(head, document=inner.rows).of_rows(inner.rows)
+    head = replace(head, document=inner).of_rows(inner)
     return Detected(head, recognise(head))
 
 

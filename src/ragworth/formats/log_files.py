@@ -9,7 +9,6 @@ from ragworth.core.errors import BadLine, FormatError
 from ragworth.formats.csv import encoding_error, read_text_csv
 from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, source_name
 from ragworth.formats.heads import read_document, read_head, suffix_of
-from ragworth.formats.logs.document_rows import DocumentRows
 from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import read_values
 
@@ -26,8 +25,6 @@ class LogRows(NamedTuple):
     unit: Unit
     values: Iterable[tuple[int, Any]]
     cells: bool = False
-    note: str = ""
-    """What users should know about how the rows were found."""
 
 
 def read_log(
@@ -36,7 +33,7 @@ def read_log(
     *,
     skip: bool,
     expected: str,
-    find_rows: Callable[[Mapping[str, Any]], DocumentRows | None] = lambda document: None,
+    find_rows: Callable[[Mapping[str, Any]], list[Any] | None] = lambda document: None,
 ) -> LogRows:
     """Open a log. Lines that are not JSON are errors, or go to ``bad``.
 
@@ -57,9 +54,7 @@ def read_log(
     document = read_document(head)
     items = document[0] if len(document) == 1 and isinstance(document[0], list) else document
     found = find_rows(document[0]) if len(document) == 1 and isinstance(document[0], dict) else None
-    if found is not None:
-        return LogRows(source, "record", enumerate(found.rows, 1), note=found.note)
-    return LogRows(source, "record", enumerate(items, 1))
+    return LogRows(source, "record", enumerate(items if found is None else found, 1))
 
 
 def reject_row(rows: LogRows, bad: list[BadLine], place: int, problem: str, *, skip: bool, expected: str) -> None:

@@ -167,8 +167,7 @@ def _read(path: PathOrStr) -> dict[str, Any] | list[dict[str, Any]]:
 
 def table_rows(document: Any) -> list[dict[str, Any]] | None:
     """The rows of a table of ours; None if it isn't one."""
-    found = find_rows(document, known=False)
-    rows = found.rows if found is not None else document
+    rows = find_rows(document, known=False) or document
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         return None
     return rows if are_run_rows(rows[0]) or are_label_rows(rows[0]) else None

@@ -22,8 +22,6 @@ class MemoryRows(NamedTuple):
     first: tuple[dict[str, Any], ...]
     document: Any = None
     cells: bool = False
-    note: str = ""
-    """What users should know about how the rows were found."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.names import FIELDS, plain_name
@@ -17,14 +17,7 @@ LISTS_OF_ROWS = {
 }
 
 
-class DocumentRows(NamedTuple):
-    """The rows in a JSON object, and what users should know about how they were found."""
-
-    rows: list[Row]
-    note: str = ""
-
-
-def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> DocumentRows | None:
+def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> list[Row] | None:
     """Return the rows in a JSON object; None if it is a record itself.
 
     ``known``: whether the object is of a known format; ``columns``: the user's names of its fields.
@@ -34,8 +27,8 @@ def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None =
     rows = split_rows(document) or column_rows(document)
     mapped = any(name.partition(".")[0] in document for name in (columns or {}).values())
     if rows is None and not known and not mapped:
-        rows = _listed_rows(document)
-    return None if rows is None else DocumentRows(rows)
+        return _listed_rows(document)
+    return rows
 
 
 def split_rows(document: Mapping[str, Any]) -> list[Row] | None:

@@ -22,7 +22,7 @@ from ragworth.formats.log_files import (
     unpack_rows,
 )
 from ragworth.formats.logs.collector import TWICE, repeats_error
-from ragworth.formats.logs.document_rows import DocumentRows, find_rows
+from ragworth.formats.logs.document_rows import find_rows
 from ragworth.formats.logs.fields import FieldFinder, Names
 from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
 from ragworth.formats.logs.passages import as_passage
@@ -136,7 +136,7 @@ class LogSpec:
     ) -> LoadedCollection:
         """Read a file. All bad lines are reported together."""
 
-        def find_inner(document: Row) -> DocumentRows | None:
+        def find_inner(document: Row) -> list[Any] | None:
             known = self.recognise(Head("", "json", document=document).of_rows([document]))
             return find_rows(document, known=known, columns=columns)
 
@@ -151,10 +151,9 @@ class LogSpec:
         columns: Mapping[str, str] | None = None,
         source: str = "",
         cells: bool = False,
-        note: str = "",
     ) -> LoadedCollection:
         """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
-        rows = LogRows(source, "record", enumerate(values, 1), cells, note)
+        rows = LogRows(source, "record", enumerate(values, 1), cells)
         return self._tables(rows, [], columns, run_name(source) if source else "run", skip=False)
 
     def _tables(
@@ -162,7 +161,6 @@ class LogSpec:
     ) -> LoadedCollection:
         """Make tables of rows; those that can't be used are an error unless ``skip``."""
         finder = FieldFinder({**GRADE_FIELDS, **self.names}, columns)
-        finder.notes += [rows.note] if rows.note else []
         rows = unpack_rows(rows, self.find_rows)
         values = iter(rows.values)
         first = next(values, None)
