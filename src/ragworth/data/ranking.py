@@ -104,43 +104,15 @@ def run_starts(column: pl.Series) -> Ints:
     return _changes(column.to_frame())
 
 
-class RowMove(NamedTuple):
-    """Move the rows ``source`` to the rows ``target``, which ascend; all other rows stay."""
+def sort_by_score(groups: RowGroups, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> Ints | None:
+    """Sort each group like trec_eval: score descending, then passage id descending; None if all rows stay.
 
-    target: Ints
-    source: Ints
-
-    def apply(self, column: pl.Series) -> pl.Series:
-        """Return the column with the rows moved. Where few move, only the chunks that change are copied."""
-        if not len(self.target):
-            return column
-        if len(self.target) > len(column) / 8:
-            rows = np.arange(len(column), dtype=np.uint32)
-            rows[self.target] = self.source
-            return column.rechunk().gather(rows)
-        moved, chunks = column.gather(self.source), column.get_chunks()
-        bounds = np.cumsum([0, *(len(chunk) for chunk in chunks)])
-        at = np.searchsorted(self.target, bounds)
-
-        def change(i: int) -> pl.Series:
-            mine = slice(at[i], at[i + 1])
-            return chunks[i].scatter(self.target[mine] - bounds[i], moved[mine]) if at[i] < at[i + 1] else chunks[i]
-
-        return pl.concat(map_threads(change, range(len(chunks))))
-
-
-STAY = RowMove(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
-
-
-def sort_by_score(groups: RowGroups, passages: pl.Series, scores: npt.NDArray[np.float64], ties: Ties) -> RowMove:
-    """Return the moves that sort each group like trec_eval: score descending, then passage id descending.
-
-    The scores are in grouped order, the passages are not. ``ties="float32"`` compares scores in single precision, like
-    trec_eval 9 and earlier, so scores that differ only beyond its 24 bits are tied.
+    The scores and the result are in grouped order, the passages are not. ``ties="float32"`` compares scores in single
+    precision, like trec_eval 9 and earlier, so scores that differ only beyond its 24 bits are tied.
     """
     n, starts = len(passages), groups.starts
     if n == 0:
-        return STAY
+        return None
     with np.errstate(over="ignore"):  # scores too large for single precision become infinite
         ranked = scores.astype(np.float32).astype(np.float64) if ties == "float32" else scores
     inside = np.ones(n, dtype=bool)  # the previous row is in the same group
@@ -151,12 +123,7 @@ def sort_by_score(groups: RowGroups, passages: pl.Series, scores: npt.NDArray[np
         order = _sort_groups(starts, np.unique(np.searchsorted(starts, rising, side="right") - 1), ranked)
         ranked = ranked[order]
     tied = np.flatnonzero((ranked[1:] == ranked[:-1]) & inside[1:]) + 1
-    swaps = _break_ties(groups, order, tied, passages) if len(tied) else STAY
-    if order is None:
-        return swaps
-    order[swaps.target] = order[swaps.source]
-    moved = np.flatnonzero(order != np.arange(n))
-    return RowMove(moved, order[moved])
+    return _break_ties(groups, order, tied, passages) if len(tied) else order
 
 
 def _sort_groups(starts: Ints, which: Ints, scores: npt.NDArray[np.float64]) -> Ints:
@@ -172,21 +139,20 @@ def _sort_groups(starts: Ints, which: Ints, scores: npt.NDArray[np.float64]) -> 
     return order
 
 
-def _break_ties(groups: RowGroups, order: Ints | None, tied: Ints, passages: pl.Series) -> RowMove:
+def _break_ties(groups: RowGroups, order: Ints | None, tied: Ints, passages: pl.Series) -> Ints | None:
     """Order each run of equal scores by passage id descending; ``tied`` rows tie with the one before."""
     heads = tied[np.append(True, np.diff(tied) > 1)] - 1
     rows = np.union1d(tied, heads)
     run = np.cumsum(np.isin(rows, heads, assume_unique=True))
     at = rows if order is None else order[rows]
     ids = passages.gather(at if groups.order is None else groups.order[at])
-    sequence = (
-        pl.DataFrame({"run": run, "id": ids})
-        .with_row_index("at")
-        .sort("run", "id", descending=[False, True], maintain_order=True)["at"]
-        .to_numpy()
-    )
-    moved = sequence != np.arange(len(rows))
-    return RowMove(rows[moved], rows[sequence[moved]])
+    frame = pl.DataFrame({"run": run, "id": ids}).with_row_index("at")
+    sequence = frame.sort("run", "id", descending=[False, True], maintain_order=True)["at"].to_numpy()
+    if order is None and (sequence == np.arange(len(rows))).all():
+        return None
+    order = np.arange(len(passages), dtype=np.int64) if order is None else order
+    order[rows] = at[sequence]
+    return order
 
 
 def rows_of_groups(starts: Ints, which: Ints) -> Ints:
@@ -258,13 +224,13 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
     ``frame`` has query, passage, score, and optionally system and rank, all already checked.
     """
     groups = group_rows(frame, [name for name in ("system", "query") if name in frame.columns])
-    by_rank, move = "rank" in frame.columns, STAY
+    by_rank, order = "rank" in frame.columns, None
     place = _gather(frame["rank" if by_rank else "score"], groups.order)
     sort = not by_rank or not _ranks_ascend(place, groups.starts)
     if sort:
         scores = -place.cast(pl.Float64).to_numpy() if by_rank else place.to_numpy()
-        move = sort_by_score(groups, frame["passage"], scores, ties)
-    frame = _move_rows(frame, groups, move)
+        order = sort_by_score(groups, frame["passage"], scores, ties)
+    frame = _order_rows(frame, groups, order)
     if by_rank and sort:
         _check_ranks(frame, groups, source)
     duplicates = duplicate_passages(frame["passage"], groups.starts)
@@ -288,17 +254,17 @@ def _gather(column: pl.Series, rows: Ints | None) -> pl.Series:
     return column if rows is None else column.rechunk().gather(rows)
 
 
-def _move_rows(frame: pl.DataFrame, groups: RowGroups, move: RowMove) -> pl.DataFrame:
-    """Bring the rows of each group together, and move some within their group, which has one system and query."""
-    within = [name for name in frame.columns if name not in ("system", "query")]
+def _order_rows(frame: pl.DataFrame, groups: RowGroups, order: Ints | None) -> pl.DataFrame:
+    """Bring the rows of each group together, in an order within the group, which has one system and query."""
     if groups.order is None:
-        return frame.with_columns(move.apply(frame[name]) for name in within)
-    order = groups.order.copy()
-    order[move.target] = groups.order[move.source]
+        within = [name for name in frame.columns if order is not None and name not in ("system", "query")]
+        return frame.with_columns(map_threads(lambda name: _gather(frame[name], order), within))
+    rows = groups.order if order is None else groups.order[order]
     heads = groups.order[groups.starts[:-1]]
 
     def gather(column: pl.Series) -> pl.Series:
-        return _gather(column, order) if column.name in within else column.gather(np.repeat(heads, groups.sizes))
+        shared = column.name in ("system", "query")
+        return column.gather(np.repeat(heads, groups.sizes)) if shared else _gather(column, rows)
 
     return pl.DataFrame(list(map_threads(gather, frame.get_columns())))
 
