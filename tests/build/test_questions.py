@@ -258,6 +258,6 @@ def test_a_plan_file_is_checked_whole(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_plan(path)
     problems = str(caught.value)
-    assert "questions is '0'" in problems and "no riddle" in problems and "plan.toml" in problems
+    assert "line 1: questions is 0" in problems and "no riddle" in problems and "plan.toml" in problems
     path.write_text("questions = 7\n[types]\nlist = 2\n")
     assert read_plan(path, seed=3) == QuestionPlan(questions=7, seed=3, types={"list": 2})

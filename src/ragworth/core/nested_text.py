@@ -127,9 +127,6 @@ def _type_adapter(kind: Any) -> Any:
 def describe_problem(problem: Mapping[str, Any]) -> ValueProblem:
     """One of pydantic's errors as a problem."""
     path, message = tuple(problem["loc"]), problem["msg"][:1].lower() + problem["msg"][1:120]
-    if problem["type"] == "value_error":
-        text, *keys = problem["ctx"]["error"].args  # ValueError("k is 0; expected …", "k") names the key, too
-        return ValueProblem((*path, *keys), text)
     hidden = problem["type"] in ("missing", "json_invalid", "union_tag_invalid")
     value = "" if hidden else f" is {quote_short(problem['input'], 40)}"
     return ValueProblem(path, f"{'.'.join(map(str, path))}{value}: {message}")

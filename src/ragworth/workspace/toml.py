@@ -8,12 +8,16 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from ragworth.core.errors import InputError, format_list
+from ragworth.core.errors import FormatError, InputError, format_list
+from ragworth.core.nested_text import parse_toml
+from ragworth.formats.files import open_file
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -84,7 +88,7 @@ class Problem(NamedTuple):
 
 
 class TomlLines:
-    """The lines of a file."""
+    """The lines of a file. A table of a list (``[[fields]]``) has its number in its path: ``fields.0``."""
 
     def __init__(self, text: str) -> None:
         self.lines = text.splitlines()
@@ -92,12 +96,16 @@ class TomlLines:
     def line(self, *path: str) -> int | None:
         """The line of a key, or of its table where the key can't be found."""
         table, found = "", None
+        counts: Counter[str] = Counter()
         for number, line in enumerate(self.lines, 1):
-            if head := re.match(r"\s*\[\[?\s*([^\]]+?)\s*\]", line):
-                table = head[1].replace('"', "").replace(" ", "")
+            if head := re.match(r"\s*(\[\[?)\s*([^\]]+?)\s*\]", line):
+                table = head[2].replace('"', "").replace(" ", "")
+                if head[1] == "[[":
+                    counts[table] += 1
+                    table += f".{counts[table] - 1}"
                 if table == ".".join(path):
                     return number
-                if path and table == path[0]:
+                if (path and table == path[0]) or table == ".".join(path[:2]):
                     found = found or number
             elif key := re.match(r"""\s*["']?([\w.-]+)["']?\s*=""", line):
                 whole = f"{table}.{key[1]}" if table else key[1]
@@ -106,6 +114,17 @@ class TomlLines:
                 if ".".join(path).startswith(f"{whole}."):
                     found = number
         return found
+
+
+def read_toml(path: str | Path, expected: str) -> tuple[dict[str, Any], str]:
+    """The tables of a file, and its text."""
+    with open_file(path) as stream:
+        data = stream.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"this is no text in UTF-8 ({error})", file=str(path)) from error
+    return parse_toml(text, str(path), expected=expected), text
 
 
 def check_toml(
@@ -156,11 +175,18 @@ def _describe(error: ErrorDetails, model: Any, tables: Mapping[str, Any]) -> Pro
     if kind in ("greater_than_equal", "finite_number"):
         return Problem(path, f"{shown} is {value}; it may be {facts.get('ge', 0):g} or more")
     if kind == "value_error":
-        return Problem(path, f"{shown}: {facts['error']}")
+        said, *keys = facts["error"].args  # ValueError("k is 0; expected …", "k") names a key inside, too
+        return Problem((*path, *map(str, keys)), said)
+    if kind.startswith("union_tag"):
+        key = facts["discriminator"].strip("'")
+        lack = f"{facts['tag']!r}, not one of {facts['expected_tags']}" if "tag" in facts else "missing"
+        return Problem((*path, key), f"{shown}.{key} is {lack}")
     if isinstance(place[-1], int) and kind == "string_type":
         kind = "tuple_type"
-    expected = EXPECTED.get(facts.get("class_name", kind)) or facts.get("expected", "a table")
-    return Problem(path, f"{shown} is {_shorten(value)}, not {expected}")
+    expected = EXPECTED.get(facts.get("class_name", kind)) or facts.get("expected")
+    if expected is None and not kind.endswith("_type"):
+        return Problem(path, f"{shown} is {_shorten(value)}: {error['msg'][:1].lower()}{error['msg'][1:]}")
+    return Problem(path, f"{shown} is {_shorten(value)}, not {expected or 'a table'}")
 
 
 def _follow(parts: Sequence[str | int], tables: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
@@ -170,10 +196,10 @@ def _follow(parts: Sequence[str | int], tables: Mapping[str, Any]) -> tuple[tupl
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         name = re.sub(r"^\*\d+$", "*", part) if isinstance(part, str) else part
-        inside = name in value if isinstance(value, Mapping) else isinstance(value, list) and isinstance(name, int)
+        inside = name in value if isinstance(value, Mapping) else isinstance(value, list) and name in range(len(value))
         if isinstance(name, str) and (name.startswith("(") or not (inside or last)):
             continue
-        if isinstance(name, int) and (last or not inside):
+        if isinstance(name, int) and not (inside and isinstance(value[name], Mapping)):
             break
         path.append(str(name))
         value = value[name] if inside else None

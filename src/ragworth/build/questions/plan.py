@@ -29,9 +29,8 @@ from pydantic import AfterValidator, Field
 
 from ragworth.build.questions.contract import QuestionSlot
 from ragworth.build.questions.types import QUESTION_TYPES, STYLES
-from ragworth.core.errors import FormatError, format_list
-from ragworth.core.nested_text import InvalidValueError, parse_toml, validate_value
-from ragworth.formats.files import open_file
+from ragworth.core.errors import format_list
+from ragworth.workspace.toml import Amount, Count, Positive, check_toml, read_toml
 
 MODEL_DRAFTS, RULE_DRAFTS = 1.5, 3.0
 CANDIDATES = 100
@@ -51,7 +50,7 @@ def _names(known: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Shares = Mapping[str, Annotated[float, Field(ge=0)]]
+Shares = Mapping[str, Amount]
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,10 @@ class QuestionPlan:
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
 
-    questions: Annotated[int, Field(ge=1)] = 100
-    drafts: Annotated[float, Field(ge=1, le=20)] | None = None
+    questions: Positive = 100
+    drafts: Annotated[float, Field(strict=True, ge=1, le=20)] | None = None
     """Drafts for each question. None: `MODEL_DRAFTS`, or `RULE_DRAFTS` where rules write."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Count = 0
     types: Annotated[Shares, _names(QUESTION_TYPES)] = field(
         default_factory=lambda: {n: t.share for n, t in QUESTION_TYPES.items()}
     )
@@ -90,19 +89,9 @@ class QuestionPlan:
 
 def read_plan(path: str | Path, **changes: Any) -> QuestionPlan:
     """Read a plan from a TOML file; ``changes`` that aren't None replace what it says."""
-    with open_file(path) as stream:
-        data = stream.read()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"this is no text in UTF-8 ({error})", file=str(path)) from error
-    given = parse_toml(text, str(path), expected="a plan in TOML")
+    given, text = read_toml(path, "a plan in TOML")
     given |= {name: value for name, value in changes.items() if value is not None}
-    try:
-        plan: QuestionPlan = validate_value(QuestionPlan, given)
-    except InvalidValueError as error:
-        raise FormatError(f"the plan: {error.texts[0]}", more=error.texts[1:], file=str(path)) from None
-    return plan
+    return check_toml(QuestionPlan, given, str(path), text)
 
 
 def allocate(total: int, shares: Mapping[str, float]) -> dict[str, int]:

@@ -30,16 +30,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from ragworth.core.errors import FormatError, InputError, format_list, quote_short
-from ragworth.core.nested_text import InvalidValueError, parse_toml, validate_value
+from ragworth.core.errors import InputError, format_list, quote_short
+from ragworth.core.nested_text import parse_toml
 from ragworth.label.tasks.answer_grade import AnswerGradeTask
 from ragworth.label.tasks.contract import ItemPart, LabelItem, LabelTask, TableName, TableRow
 from ragworth.label.tasks.fields import (
@@ -53,6 +52,7 @@ from ragworth.label.tasks.fields import (
 )
 from ragworth.label.tasks.question_soundness import QuestionSoundnessTask
 from ragworth.label.tasks.relevance import RelevanceTask
+from ragworth.workspace.toml import check_toml, read_toml
 
 if TYPE_CHECKING:
     from ragworth.label.sources import LabelSource
@@ -70,7 +70,6 @@ TABLES: dict[str, TableName] = {
     "questions": "questions",
     "items": "custom",
 }
-FIELD_TYPES = ("choice", "spans", "text")
 RESERVED = {"judge", "query", "passage", "subquestion", "system", "repeat", "aspect", "value", "status", "source"}
 SHORTCUTS = frozenset("u?cshxi")
 """Keys that the page uses itself."""
@@ -196,24 +195,17 @@ class CustomTask(LabelTask):
 
 def read_custom_task(path: Path) -> CustomTask:
     """Read a task; an error names the line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise FormatError("it is no text in UTF-8", file=str(path)) from error
-    return parse_custom_task(text, str(path))
+    tables, text = read_toml(path, "a task in TOML")
+    return _custom_task(tables, str(path), text)
 
 
-def parse_custom_task(text: str, file: str = "") -> CustomTask:
-    """Parse the text of a TOML file; an error has all problems of a kind, and the line of the first."""
-    tables = parse_toml(text, file, expected="a task in TOML")
-    try:
-        task: TaskFile = validate_value(TaskFile, _with_defaults(tables))
-    except InvalidValueError as error:
-        line = _line(text.splitlines(), *error.problems[0].path)
-        raise FormatError(error.texts[0], file=file, line=line, more=error.texts[1:]) from None
-    return CustomTask(task)
+def parse_custom_task(text: str) -> CustomTask:
+    """Parse the text of a task's file."""
+    return _custom_task(parse_toml(text, "", expected="a task in TOML"), "", text)
+
+
+def _custom_task(tables: dict[str, Any], file: str, text: str) -> CustomTask:
+    return CustomTask(check_toml(TaskFile, _with_defaults(tables), file, text))
 
 
 def _with_defaults(tables: dict[str, Any]) -> dict[str, Any]:
@@ -237,17 +229,3 @@ def _filled(row: Any, **defaults: str) -> Any:
 
 def _name(row: Any, key: str) -> str:
     return str(row.get(key, "")) if isinstance(row, dict) else ""
-
-
-def _line(lines: Sequence[str], table: str | int = "", at: str | int = 0, *keys: str | int) -> int | None:
-    """The line of a key of a table, of the table itself, or of a key at the top."""
-    seen, inside, found = -1, table not in ("fields", "rules", "parts"), None
-    key = next((key for key in keys if key not in FIELD_TYPES), table if inside else "")
-    for number, line in enumerate(lines, 1):
-        if head := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line):
-            seen += head[1] == table
-            inside = head[1] == table and seen == at
-            found = number if inside else found
-        elif inside and key and re.match(rf"""\s*["']?{re.escape(str(key))}["']?\s*=""", line):
-            return number
-    return found

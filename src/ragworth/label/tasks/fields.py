@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from ragworth.core.errors import format_list, quote_short
+from ragworth.workspace.toml import Flag
 
 Value = Mapping[str, Any]
 """An answer: a JSON object with the fields' names as keys."""
@@ -42,7 +43,7 @@ class ScaleOption:
     label: str
     key: Annotated[str, Field(pattern=r"^[^\s\p{C}]$")]
     anchor: str = ""
-    score: float | None = None
+    score: Annotated[float, Field(strict=True)] | None = None
 
 
 def _check_options(options: tuple[ScaleOption, ...]) -> tuple[ScaleOption, ...]:
@@ -64,7 +65,7 @@ class ChoiceField:
     name: Annotated[str, Field(pattern=NAME)]
     title: str
     options: Annotated[tuple[ScaleOption, ...], Field(min_length=2), AfterValidator(_check_options)]
-    required: bool = True
+    required: Flag = True
     help: str = ""
     type: Literal["choice"] = "choice"
 
@@ -93,7 +94,7 @@ class SpansField:
     name: Annotated[str, Field(pattern=NAME)]
     title: str
     parts: Annotated[tuple[str, ...], Field(min_length=1)]
-    required: bool = False
+    required: Flag = False
     help: str = ""
     type: Literal["spans"] = "spans"
 
@@ -133,8 +134,8 @@ class TextField:
 
     name: Annotated[str, Field(pattern=NAME)]
     title: str
-    required: bool = False
-    max_length: Annotated[int, Field(gt=0, le=MAX_TEXT)] = MAX_TEXT
+    required: Flag = False
+    max_length: Annotated[int, Field(strict=True, gt=0, le=MAX_TEXT)] = MAX_TEXT
     help: str = ""
     type: Literal["text"] = "text"
 
@@ -161,7 +162,7 @@ class Requirement:
     values: Annotated[tuple[str, ...], Field(min_length=1)]
     requires: str
     message: str
-    empty: bool = False
+    empty: Flag = False
 
     def problems(self, value: Value) -> list[str]:
         applies = value.get(self.field) in self.values
