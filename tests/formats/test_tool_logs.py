@@ -183,7 +183,6 @@ def test_providers_errors_and_repeats_of_promptfoo(save: Save) -> None:
         assert grades(loaded, "large") == {
             "pass": [1.0],
             "score": [1.0],
-            "higher_icontains": [1.0],
             "higher_Hallucination": [1.0],
         }
         assert grades(loaded, "small")["pass"] == [pytest.approx(0.5)]

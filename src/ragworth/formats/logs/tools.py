@@ -1,6 +1,7 @@
-"""Logs of evaluation tools and frameworks. Adding a tool is one more :class:`LogSpec`, and its line in the catalogue.
+"""Logs of evaluation tools; those of frameworks are in ``frameworks.py``.
 
-A sign must be one that no other log has. Converters (``@name``) that only tools need are here, too.
+Adding a tool is one more :class:`LogSpec`, and a line in the catalogue. A sign must be one that no other log has.
+Converters (``@name``) that only tools need are here, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 from typing import Any
 
 from ragworth.core.errors import quote_short
@@ -17,10 +17,10 @@ from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import direction_of_name, name_with_direction
 from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
 from ragworth.formats.logs.fields import FieldFinder
-from ragworth.formats.logs.messages import find_answer, parse_if_json, role_of
+from ragworth.formats.logs.messages import find_answer
 from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
-from ragworth.formats.logs.passages import are_passages, as_passages
+from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.paths import converter, find
 from ragworth.formats.logs.values import as_answer, as_row
 from ragworth.formats.values import objects
@@ -106,107 +106,6 @@ DEEPEVAL = LogSpec(
         "accepted": "expected_output",
         "relevant": "context@bars",  # what the answer should rest on
         "grades": "metrics_data@named_scores",
-    },
-).format()
-
-DOCUMENT = "page_content|kwargs.page_content"
-LANGCHAIN = LogSpec(
-    name="langchain",
-    title="LangChain documents, or results of chains",
-    signs=tuple(
-        f"{name}.0.page_content|{name}.0.kwargs.page_content" for name in ("context", "source_documents", "documents")
-    ),
-    documents=DOCUMENT,
-    fields={
-        "query": "query_id | id",
-        "question": "input | question | query",
-        "system": "system | run_id",
-        "passages": "context | source_documents | documents",
-        "answer": "answer | result | output",
-        "accepted": "reference | ground_truth | expected | reference_answer",
-    },
-).format()
-
-LLAMAINDEX = LogSpec(
-    name="llamaindex",
-    title="LlamaIndex nodes, responses or labelled datasets",
-    signs=("source_nodes", "query reference_answer query_by|reference_answer_by"),
-    documents="id_|node.id_",
-    rows="examples | predictions",
-    fields={
-        "query": "query_id",
-        "question": "query | question",
-        "system": "system | run_id",
-        "passages": "source_nodes | contexts | nodes",
-        "answer": "response | answer",
-        "accepted": "reference_answer",
-    },
-).format()
-
-
-def _haystack_evaluation(document: Row) -> list[Any] | None:
-    """Return the rows of an evaluation: its inputs and the scores of each metric are columns."""
-    inputs, results = as_row(document.get("inputs")), as_row(document.get("results")) or {}
-    scores = {str(name): each["individual_scores"] for name, each in results.items() if find(each, "individual_scores")}
-    if inputs is None or not scores:
-        return None
-    columns = {str(name): each for name, each in inputs.items() if isinstance(each, list)}
-    if {"predicted_answer", "predicted_answers"} & columns.keys():  # then an answer is the right one
-        columns = {f"ground_truth_{name}" if name in ("answer", "answers") else name: columns[name] for name in columns}
-    rows = (dict(zip(columns, row, strict=True)) for row in zip_longest(*columns.values()))
-    graded = (dict(zip(scores, row, strict=True)) for row in zip_longest(*scores.values()))
-    run = {"run_name": document.get("run_name"), "individual_scores": True}
-    return [{**(row or {}), **run, "scores": grades or {}} for row, grades in zip_longest(rows, graded)]
-
-
-def _haystack_output(row: Row, finder: FieldFinder) -> Row:
-    """Return a row with the outputs of a pipeline's components as fields.
-
-    Of several components with documents, a ranker's count, or else the last one's. The answer knows its question.
-    """
-    fields = dict(as_row(row.get("init_parameters")) or row)  # GeneratedAnswer.to_dict
-    for whole in [each for each in fields.values() if isinstance(each, Mapping)]:
-        if any(
-            isinstance(part, Mapping) and {"documents", "answers", "replies"} & set(part) for part in whole.values()
-        ):
-            fields = {**whole, **fields}  # the output is in a field of its own
-    parts = {name: part for name, part in fields.items() if isinstance(part, Mapping) and name != "scores"}
-    found: dict[str, Any] = {}
-    for _, part in sorted(parts.items(), key=lambda each: "rank" in each[0].lower()):
-        found |= {name: part[name] for name in ("documents", "answers", "replies", "query", "question") if name in part}
-    fields = {**found, **fields}
-    replies = fields.get("replies", fields.get("answers"))
-    if isinstance(replies, list):
-        if len(replies) > 1:
-            finder.note("only the first of several replies to a question is read")
-        first = as_row(replies[0]) if replies else None
-        inner = as_row((first or {}).get("init_parameters")) or first or {}
-        known = {name: inner[name] for name in ("query", "documents") if inner.get(name)}
-        fields = {**known, **fields, "replies": find_answer([inner] if inner else replies[:1])}
-    return {name: each for name, each in fields.items() if name not in parts}
-
-
-HAYSTACK = LogSpec(
-    name="haystack",
-    title="documents, answers, pipeline outputs or evaluations of Haystack",
-    signs=(
-        "documents.0.content documents.0.meta|documents.0.blob|documents.0.score",
-        "*.documents.0.meta|*.*.documents.0.meta|*.answers.0.init_parameters !inputs !observations !input !spans",
-        "init_parameters.documents",
-        "inputs results individual_scores",
-    ),
-    documents="content meta|blob|score|sparse_embedding !role",
-    rows=_haystack_evaluation,
-    prepare=_haystack_output,
-    fields={
-        "question": "query | question | questions",
-        "query": "query_id | id",
-        "system": "system | run_id | run_name",
-        "passages": "documents | retrieved_documents | contexts | context",
-        "answer": "predicted_answers | predicted_answer | replies | data | responses | response | answer",
-        "accepted": "ground_truth_answers | ground_truth_answer | reference | expected | ground_truth",
-        "relevant": "ground_truth_documents",
-        "grades": "scores",
     },
 ).format()
 
@@ -348,15 +247,17 @@ COMPARISON = re.compile(
 )
 """Assertions of promptfoo whose value is an accepted answer."""
 
+VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
 
 def _promptfoo_result(row: Row, finder: FieldFinder) -> Row:
-    """Return a result with its variables, accepted answers, status and grades."""
+    """Return a result with its variables, accepted answers, status and grades. Higher scores are better."""
     test, response = as_row(row.get("testCase")) or {}, as_row(row.get("response")) or {}
     variables = as_row(row.get("vars")) or as_row(test.get("vars")) or {"question": find(row, "prompt.raw")}
-    assertions, parts = objects(test.get("assert")), objects(find(row, "gradingResult.componentResults"))
-    output = response.get("output")
+    assertions, output = objects(test.get("assert")), response.get("output")
     failed = response.get("error") or row.get("failureReason") == 2 or (output in (None, "") and row.get("error"))
     answer = find_answer(output)
+    grades = {"pass": row.get("success"), "score": row.get("score"), **(as_row(row.get("namedScores")) or {})}
     return {
         **row,
         "vars": variables,
@@ -364,7 +265,7 @@ def _promptfoo_result(row: Row, finder: FieldFinder) -> Row:
         "references": _compared_texts(assertions, variables),
         "status": ERROR if failed else cut(response.get("finishReason")),
         # Without assertions, promptfoo passes every answer, which says nothing.
-        "grades": _promptfoo_grades(row, parts) if parts or assertions else {},
+        "grades": {name_with_direction(str(name), 1): grades[name] for name in grades} if assertions else {},
     }
 
 
@@ -377,25 +278,9 @@ def _compared_texts(assertions: list[dict[str, Any]], variables: Row) -> list[st
     contained = [each for each in assertions if each.get("type") in ("contains", "icontains")]
     values = [each.get("value") for each in whole or (contained if len(contained) == 1 else [])]
     listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    texts = [as_answer(each) for each in listed if isinstance(each, str | int | float)]
-    filled = [
-        re.sub(r"\{\{\s*(\w+)\s*\}\}", lambda name: str(variables.get(name[1], name[0])), text or "") for text in texts
-    ]
+    texts = [as_answer(each) or "" for each in listed if isinstance(each, str | int | float)]
+    filled = [VARIABLE.sub(lambda name: str(variables.get(name[1], name[0])), text) for text in texts]
     return [text for text in dict.fromkeys(filled) if text and "{{" not in text and "://" not in text] or None
-
-
-def _promptfoo_grades(row: Row, parts: list[dict[str, Any]]) -> dict[str, Any]:
-    """The verdict on an answer and its score, those of single assertions by their kind, and named metrics.
-
-    Higher scores are better, whatever the name of the metric.
-    """
-    grades: dict[str, Any] = {"pass": row.get("success"), "score": row.get("score")}
-    for part in parts:
-        kind, failed = find(part, "assertion.type"), find(part, "metadata.graderError")
-        if kind and not find(part, "assertion.metric"):
-            grades.setdefault(str(kind), []).append(None if failed else part.get("score"))
-    grades |= as_row(row.get("namedScores")) or {}
-    return {name_with_direction(str(name), 1): value for name, value in grades.items()}
 
 
 def _name_providers(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:
@@ -430,64 +315,5 @@ PROMPTFOO = LogSpec(
         "accepted": "vars.* | references",
         "status": "status",
         "grades": "grades",
-    },
-).format()
-
-
-@converter
-def reply(messages: Any) -> str | None:
-    """Return the assistant's answer to the user's last message."""
-    return find_answer([each for each in _after_question(messages) if role_of(each) == "assistant"])
-
-
-@converter
-def tool_results(messages: Any) -> list[Any] | None:
-    """Return what tools returned after the user's last message: passages, or texts."""
-    results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
-    found: list[Any] = []
-    for message in results:
-        content = parse_if_json(message.get("content"))
-        listed = find(content, "results | documents | chunks | passages | hits | matches | data")
-        items = listed if isinstance(listed, list) else content if isinstance(content, list) else [content]
-        found += items if are_passages(items) else [str(message["content"])] if message.get("content") else []
-    return found if results else None
-
-
-def _after_question(messages: Any) -> list[dict[str, Any]]:
-    listed = objects(messages)
-    last = max((number for number, each in enumerate(listed) if each.get("role") == "user"), default=-1)
-    return listed[last + 1 :]
-
-
-@converter
-def search_results(output: Any) -> list[Any] | None:
-    """Return the chunks that a file search found."""
-    return [each for item in objects(output) for each in objects(item.get("results"))] or None
-
-
-def _note_turns(row: Row, finder: FieldFinder) -> Row:
-    messages = objects(find(row, "messages | input | request.messages"))
-    if sum(each.get("role") == "user" for each in messages) > 1:
-        finder.note("only the last question of each conversation is read")
-    return row
-
-
-CHAT = LogSpec(
-    name="chat",
-    title="a log of a chat model",
-    signs=(
-        "messages.0.role|input.0.role|request.messages.0.role !observations !traceId !trace_id !run_type !vars",
-        "response.choices|response.output.0.type|output.choices|completion.choices|choices !vars !run_type !traceId",
-        "input output.0.type !observations !traceId !trace_id",
-    ),
-    prepare=_note_turns,
-    fields={
-        "query": "query_id | qid | question_id",
-        "question": "messages@user | input@user | request.messages@user | request.input@user | *",
-        "passages": "messages@tool_results | input@tool_results | request.messages@tool_results"
-        " | response.output@search_results | output@search_results"
-        " | response.choices.0.message.context.citations | choices.0.message.context.citations | *",
-        "answer": "response@assistant | completion@assistant | output@assistant | choices@assistant"
-        " | messages@reply | input@reply | request.messages@reply | *",
     },
 ).format()
