@@ -12,7 +12,7 @@ import pytest
 
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import load
-from ragworth.formats.logs.missing_answers import is_error_message
+from ragworth.formats.logs.collector import is_error_message
 from ragworth.workspace.files import read_run
 from ragworth.workspace.read import read
 

@@ -21,7 +21,7 @@ from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.heads import read_head, suffix_of
-from ragworth.formats.logs.document_rows import find_rows
+from ragworth.formats.logs.rows import find_rows
 
 USES = {
     "contexts": "read as contexts (a run)",

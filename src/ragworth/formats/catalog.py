@@ -37,6 +37,6 @@ FORMATS: Registry[Format] = Registry(
         "promptfoo": "ragworth.formats.logs.tools:PROMPTFOO",
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.logs.frameworks:CHAT",
-        "log": "ragworth.formats.logs.general:FORMAT",
+        "log": "ragworth.formats.logs.engine:FORMAT",
     },
 )

@@ -24,10 +24,10 @@ from ragworth.formats.columns import NUMBER, is_row
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import PathOrStr, split_lines
 from ragworth.formats.heads import read_head, suffix_of
-from ragworth.formats.logs.document_rows import find_rows
+from ragworth.formats.logs.engine import NAMES
 from ragworth.formats.logs.fields import FieldFinder, quote_argument
-from ragworth.formats.logs.general import NAMES
 from ragworth.formats.logs.names import FIELDS, plain_name
+from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.values import read_values
 
 TextKind = Literal["queries", "passages", "answers", "subquestions"]

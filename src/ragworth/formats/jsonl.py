@@ -36,9 +36,8 @@ from ragworth.formats.files import (
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
-from ragworth.formats.logs.rows import read_record
+from ragworth.formats.logs.rows import UnusedColumns, read_record
 from ragworth.formats.logs.tables import LogBuilder
-from ragworth.formats.logs.unused_columns import UnusedColumns
 from ragworth.formats.tables import are_run_rows, json_table_reader, read_json_contexts
 from ragworth.formats.texts import read_texts
 from ragworth.formats.values import WrongLineError, read_objects

@@ -20,7 +20,7 @@ from ragworth.formats.contract import FileSample, Format
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import check_labels
 from ragworth.formats.heads import read_document
-from ragworth.formats.logs.document_rows import find_rows
+from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.tables import (
     RELEVANCE,
     are_label_rows,

@@ -22,15 +22,13 @@ from ragworth.formats.log_files import (
     unpack_rows,
 )
 from ragworth.formats.logs.collector import TWICE, repeats_error
-from ragworth.formats.logs.document_rows import find_rows
 from ragworth.formats.logs.fields import FieldFinder, Names
-from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
+from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS, PREDICTIONS, plain_name
 from ragworth.formats.logs.passages import as_passage
 from ragworth.formats.logs.paths import find, follow
 from ragworth.formats.logs.records import LogRecord
-from ragworth.formats.logs.rows import read_record
+from ragworth.formats.logs.rows import UnusedColumns, find_rows, read_record
 from ragworth.formats.logs.tables import LogBuilder
-from ragworth.formats.logs.unused_columns import UnusedColumns
 from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import WrongLineError
 
@@ -38,6 +36,16 @@ Row = Mapping[str, Any]
 PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
+
+NAMES = FIELDS | GRADE_FIELDS
+TABLE_COLUMNS = {"passage", "passage_id", "doc_id", "docno", "docid", "corpus-id", "aspect", "text"}
+"""Columns of our own tables."""
+
+UNSURE_ANSWERS = ("answer", "output", "result")
+"""Names of answers that don't say whose they are."""
+
+OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
+"""Columns that only answers of systems have."""
 
 
 @dataclass(frozen=True)
@@ -267,3 +275,33 @@ def _read_documents(rows: LogRows, reject: Reject) -> dict[str, Any]:
         except WrongLineError as error:
             reject(place, str(error))
     return {"passages": {"passage": list(texts), "text": list(texts.values())}, "source": rows.source}
+
+
+class GeneralSpec(LogSpec):
+    """Logs whose columns have usual names."""
+
+    def recognise(self, sample: Head) -> bool:
+        """Tell whether there are questions with answers, passages or accepted answers; ``answer`` may be either."""
+        if not sample.rows or TABLE_COLUMNS & set(sample.columns):
+            return False
+        found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
+        if "question" not in found:
+            certain = "passages" in found or plain_name(found.get("answer", "")) in PREDICTIONS
+            return "query" in found and "answer" in found and certain
+        if "accepted" in found:
+            return True
+        if "answer" in found:
+            graded = bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
+            return found["answer"].lower() not in UNSURE_ANSWERS or graded
+        return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
+
+
+FORMAT = GeneralSpec(
+    name="log",
+    title="a RAG log",
+    signs=(),
+    fields={},
+    ask=True,
+    general=2,
+    expected="a question in each record, and an answer or passages",
+).format()

@@ -58,7 +58,7 @@ def quote_argument(text: str) -> str:
     return text if re.fullmatch(r"[\w=.\-/:]+", text) else f"'{text}'"
 
 
-class Layout(NamedTuple):
+class FieldPlaces(NamedTuple):
     """Where the fields are in rows with the same keys: the paths that they may have, and the first of these."""
 
     paths: dict[str, list[Path]]
@@ -80,8 +80,8 @@ class FieldFinder:
         self.graded: set[str] = set()
         """Columns in which a format found grades by name."""
         self.seen: dict[str, None] = {}
-        self._layouts: dict[tuple[str, ...], Layout] = {}
-        self._row: tuple[Mapping[str, Any], Layout] | None = None
+        self._layouts: dict[tuple[str, ...], FieldPlaces] = {}
+        self._row: tuple[Mapping[str, Any], FieldPlaces] | None = None
 
     def note(self, text: str) -> None:
         """Add a note, once."""
@@ -117,7 +117,7 @@ class FieldFinder:
                 self.found.add(key)
         return None if isinstance(value, float) and math.isnan(value) else value
 
-    def _layout(self, row: Mapping[str, Any]) -> Layout:
+    def _layout(self, row: Mapping[str, Any]) -> FieldPlaces:
         if self._row is not None and self._row[0] is row:
             return self._row[1]
         mark = tuple(row)
@@ -131,7 +131,7 @@ class FieldFinder:
             if answer and plain_name(answer[0].place) in PREDICTIONS and not found.get("accepted", True):
                 found["accepted"] = self._accepted_beside(answer[0].place, there.get("answer"))
             keys = {field: paths[0].place for field, paths in found.items() if paths} | self.columns
-            self._layouts[mark] = Layout({field: paths for field, paths in found.items() if paths}, keys)
+            self._layouts[mark] = FieldPlaces({field: paths for field, paths in found.items() if paths}, keys)
         self._row = row, self._layouts[mark]
         return self._row[1]
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from ragworth.formats.logs.engine import LogSpec, Row
 from ragworth.formats.logs.fields import FieldFinder
-from ragworth.formats.logs.messages import find_answer, parse_if_json, role_of
 from ragworth.formats.logs.passages import are_passages
-from ragworth.formats.logs.paths import converter, find
+from ragworth.formats.logs.paths import converter, find, find_answer, parse_if_json, role_of
 from ragworth.formats.logs.values import as_row
 from ragworth.formats.values import objects
 

@@ -1,4 +1,4 @@
-"""Turn a row that has one field for each thing into a record."""
+"""The rows of a log: where they are in a JSON object, the record that each of them is, and what no field takes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragworth.core.errors import format_names
+from ragworth.core.errors import FormatError, format_names
 from ragworth.data.tables import TRUNCATED
-from ragworth.formats.logs.fields import FieldFinder
-from ragworth.formats.logs.missing_answers import NO_ANSWER_TEXTS, NO_REFERENCE
+from ragworth.formats.logs.collector import NO_ANSWER_TEXTS, NO_REFERENCE
+from ragworth.formats.logs.fields import JOIN, FieldFinder, mapping_hint
 from ragworth.formats.logs.names import FIELDS, plain_name
 from ragworth.formats.logs.passages import ID_KEYS, as_passages
-from ragworth.formats.logs.paths import find
+from ragworth.formats.logs.paths import find, parse_if_json
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.values import (
     as_answer,
@@ -39,7 +39,27 @@ SEVERAL = {name for name in FIELDS["accepted"] if name.endswith("s")}
 """Names of accepted answers in which | separates several, unless it is a sign of mathematics: ``|x|``, ``P(A|B)``."""
 
 LONG_TEXT = 30
-"""Characters from which a field of a passage may be its text."""
+"""Characters from which a field of a passage may be its text, or an element of a list a passage."""
+
+SEEN_ROWS = 500
+"""Rows whose values are looked at."""
+
+DESCRIPTION = re.compile(
+    r"(?P<shared>(conversation|session|thread)(_id)?)|(question_)?type|category|topic|difficulty|level|domain|tags|split|subset|source|lang(uage)?|title|url|date"
+    r"|comment|notes|author|reason|history|messages|.*_(id|at)"
+)
+"""Names, without case, of columns that describe a question or an answer, or that turns of a conversation share."""
+
+PASSAGES = re.compile(r"(retrieved|context|passage|document|chunk)s?(_(texts?|list|used)|_?\d+)?")
+SENTENCE = re.compile(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}")
+
+Row = dict[str, Any]
+
+LISTS_OF_ROWS = {
+    *("data", "rows", "results", "records", "samples", "items", "log", "logs", "entries", "questions", "queries"),
+    *("traces", "runs", "test_cases", "cases", "outputs", "responses", "answers", "predictions", "evaluations"),
+    "interactions",
+}
 
 
 def read_record(row: Mapping[str, Any], finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
@@ -184,3 +204,121 @@ def _note_other_text(shown: Any, passages: Sequence[LoggedPassage] | None, finde
     names = list(dict.fromkeys(str(key) for key, text in fields if isinstance(text, str) and len(text) >= LONG_TEXT))
     if names:
         finder.note(f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is")
+
+
+class UnusedColumns:
+    """Collects the values of columns that a finder doesn't use."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.values: dict[str, list[Any]] = {}
+
+    def see(self, row: Mapping[str, Any], finder: FieldFinder) -> None:
+        """Look at a row."""
+        self.rows += 1
+        if self.rows > SEEN_ROWS:
+            return
+        finder.get(row, "ignored")
+        used = finder.used(row)
+        for name, value in row.items():
+            if name not in used and value not in (None, "", [], {}):
+                self.values.setdefault(str(name), []).append(value)
+
+    def notes(self) -> list[str]:
+        """Return a note that names the columns, and one on turns of conversations."""
+        notes = [f"not used: {format_names(list(self.values), 8)}"] if self.values else []
+        for name in self.values:
+            if (match := DESCRIPTION.fullmatch(plain_name(name))) and match["shared"]:
+                notes.append(f"turns with the same {name!r} count as independent, see docs/howto/conversations.md")
+        return notes
+
+    def check(self, finder: FieldFinder, source: str) -> None:
+        """Raise an error if a column may be the answers or the passages, which no column is."""
+        found = {field for keys in finder.known_keys() for field in keys}
+        for field, may_be in (("answer", _may_be_answers), ("passages", _may_be_passages)):
+            names = [name for name, values in self.values.items() if may_be(plain_name(name), values)]
+            if names and field not in found:
+                raise FormatError(
+                    f"{format_names([repr(name) for name in names], 4)} may be the {field}; the columns are "
+                    f"{format_names(list(finder.seen), 16)}",
+                    file=source,
+                    remedy=mapping_hint(({field: names[0]}, " if it is, "), ({"ignored": JOIN.join(names)}, " if not")),
+                )
+
+
+def _may_be_answers(name: str, values: list[Any]) -> bool:
+    """Whether most values are sentences, or different texts: a description repeats."""
+    if DESCRIPTION.fullmatch(name):
+        return False
+    inner = [each for value in values for each in (value.values() if isinstance(value, Mapping) else [value])]
+    texts = [text for text in inner if isinstance(text, str)]
+    words = {text for text in texts if re.search(r"[^\W\d_]{2}", text)}
+    return 2 * max(len(words), sum(SENTENCE.search(text) is not None for text in texts)) > len(values)
+
+
+def _may_be_passages(name: str, values: list[Any]) -> bool:
+    """Whether the name says so, or most values are lists of long texts, or of objects with one, also in cells."""
+    if DESCRIPTION.fullmatch(name):
+        return False
+    lists = [parsed for value in values if isinstance(parsed := parse_if_json(value), list) and parsed]
+    return PASSAGES.fullmatch(name) is not None or 2 * sum(map(_are_long_texts, lists)) > len(values)
+
+
+def _are_long_texts(items: list[Any]) -> bool:
+    inner = [list(each.values()) if isinstance(each, Mapping) else [each] for each in items]
+    return all(any(isinstance(text, str) and len(text) >= LONG_TEXT for text in each) for each in inner)
+
+
+def find_rows(document: Any, *, known: bool, columns: Mapping[str, str] | None = None) -> list[Row] | None:
+    """Return the rows in a JSON object; None if it is a record itself.
+
+    ``known``: whether the object is of a known format; ``columns``: the user's names of its fields.
+    """
+    if not isinstance(document, Mapping):
+        return None
+    rows = split_rows(document) or column_rows(document)
+    mapped = any(name.partition(".")[0] in document for name in (columns or {}).values())
+    if rows is None and not known and not mapped:
+        return _listed_rows(document)
+    return rows
+
+
+def split_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """Return the rows of ``{"columns": […], "data": [[…], …]}``; None if it isn't that."""
+    columns, data = document.get("columns") or (), document.get("data") or ()
+    if _is_list_of(columns, str) and _is_list_of(data, list) and all(len(row) == len(columns) for row in data):
+        return [dict(zip(columns, row, strict=True)) for row in data]
+    return None
+
+
+def column_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """Return the rows of ``{column: [value, …]}``, or of ``{column: {row: value}}`` as pandas writes it.
+
+    One column must have nothing but texts, because the fields of a single record may be lists, too.
+    """
+    columns = list(document.values())
+    if columns and all(isinstance(each, Mapping) for each in columns):
+        numbered = all(str(name).isdecimal() for name in columns[0])
+        if not numbered or any(each.keys() != columns[0].keys() for each in columns):
+            return None
+        columns = [list(each.values()) for each in columns]
+    if len(columns) < 2 or "ids" in document or not all(isinstance(each, list) for each in columns):
+        return None
+    if len({len(each) for each in columns}) > 1 or not any(_is_list_of(each, str) for each in columns):
+        return None
+    return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _listed_rows(document: Mapping[str, Any]) -> list[Row] | None:
+    """The only list under a usual name, in an object that is no record itself: ``{"total": 2, "data": [row, …]}``."""
+    lists = {name: value for name, value in document.items() if _is_list_of(value, Mapping)}
+    others = {name: value for name, value in document.items() if name not in lists}
+    is_record = {"question", "answer", "accepted"} & FieldFinder(FIELDS).keys(others).keys()
+    named = [rows for name, rows in lists.items() if plain_name(name) in LISTS_OF_ROWS]
+    if len(named) != 1 or len(lists) > 1 or is_record:
+        return None
+    return [dict(row) for row in named[0]]
+
+
+def _is_list_of(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, Sequence) and bool(value) and all(isinstance(each, kind) for each in value)

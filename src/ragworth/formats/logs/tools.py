@@ -15,13 +15,12 @@ from typing import Any
 from ragworth.core.errors import quote_short
 from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import direction_of_name, name_with_direction
+from ragworth.formats.logs.collector import ERROR
 from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
 from ragworth.formats.logs.fields import FieldFinder
-from ragworth.formats.logs.messages import find_answer
-from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
 from ragworth.formats.logs.passages import as_passages
-from ragworth.formats.logs.paths import converter, find
+from ragworth.formats.logs.paths import converter, find, find_answer
 from ragworth.formats.logs.values import as_answer, as_row
 from ragworth.formats.values import objects
 

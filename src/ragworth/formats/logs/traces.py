@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
 from ragworth.formats.log_files import LogRows
+from ragworth.formats.logs.collector import ERROR
 from ragworth.formats.logs.engine import LogSpec, Reject
 from ragworth.formats.logs.fields import FieldFinder, Names
-from ragworth.formats.logs.messages import find_answer, find_question, find_references, parse_if_json
-from ragworth.formats.logs.missing_answers import ERROR
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.passages import as_passages
-from ragworth.formats.logs.paths import parse_paths
+from ragworth.formats.logs.paths import find_answer, find_question, find_references, parse_if_json, parse_paths
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.rows import mapped_grades, without_blank
 from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
