@@ -44,7 +44,7 @@ LAYERS: list[set[str]] = [
         "diagnosis",
         "report",
     },
-    {"evaluation", "init", "fitting", "prediction"},
+    {"evaluation", "fitting", "prediction"},
     {"studies", "build", "rewriting", "label"},
     {"cli", "__main__", "pytest_plugin"},
 ]

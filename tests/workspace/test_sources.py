@@ -269,3 +269,38 @@ def test_a_column_that_only_later_records_have_is_mapped(form: str, passage: str
     assert "10 given grades" in check(path, "--map", "higher_stars=stars")
     with pytest.raises(InputError, match="no log has any of the columns"):
         read([path], {"points": "points"})
+
+
+@pytest.mark.parametrize("prefix", ["", "ragas:"])
+def test_a_prefix_works_wherever_a_path_does(prefix: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    row = {"user_input": "Who?", "retrieved_contexts": ["Ann built it."], "response": "Ann", "reference": "Ann"}
+    path.write_text(json.dumps(row) + "\n")
+    space = read(f"{prefix}{path}").workspace
+    assert dict(space.systems) == {"log": f'run("{prefix}log.jsonl")'}
+    inputs = load_inputs(space, Problems())
+    assert inputs is not None and inputs.answers is not None
+
+
+@pytest.mark.parametrize("name", ["beir:nq", "trec:labels.csv"])
+def test_prefixes_of_folders_and_of_files_with_another_ending(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nq" / "qrels").mkdir(parents=True)
+    (tmp_path / "nq" / "corpus.jsonl").write_text('{"_id": "p1", "text": "Ann built it."}\n')
+    (tmp_path / "nq" / "queries.jsonl").write_text('{"_id": "q1", "text": "Who?"}\n')
+    (tmp_path / "nq" / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tp1\t1\n")
+    (tmp_path / "labels.csv").write_text("q1 0 p1 1\n")
+    (tmp_path / "bm25.run").write_text("q1 Q0 p1 1 2.5 t\n")
+    given = read([name, "bm25.run"]).workspace.collection
+    assert (given.whole, given.qrels) == (("beir:nq", ()) if name == "beir:nq" else (None, ("trec:labels.csv",)))
+
+
+def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"question": "Who?", "response": "Ann", "reference": "Ann"}) + "\n")
+    inputs = read(path)
+    path.unlink()
+    found = load_inputs(inputs.workspace, problems := Problems())
+    assert found is not None and not problems.found and found.queries

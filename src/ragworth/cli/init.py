@@ -30,8 +30,8 @@ def command(folder: str, template: str | None, model: str, columns: tuple[str, .
 
     It recognises logs of RAG tools, TREC runs, qrels and sub-topic qrels, BEIR folders, texts, and tables of judgments,
     ratings, answers and outcomes. It says what it assumed, and what it can't use and why. If there are texts and no
-    run or log, it sets up BM25 and some systems to compare with. Of long files it reads only the beginning. ragworth
-    evaluate understands the same files without a ragworth.toml.
+    run or log, it sets up BM25 and some systems to compare with. ragworth evaluate understands the same files without
+    a ragworth.toml.
 
     \b
     ragworth init

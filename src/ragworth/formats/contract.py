@@ -72,9 +72,6 @@ class Head(os.PathLike[str]):
         return replace(self, rows=tuple(dicts), columns=tuple(names))
 
 
-FileSample = Head
-
-
 @dataclass(frozen=True)
 class Format:
     """A file format.

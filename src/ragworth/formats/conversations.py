@@ -37,7 +37,7 @@ from ragworth.formats.beir import read_qrels
 from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file, empty_file_error, skipped_note
 from ragworth.formats.heads import read_head
-from ragworth.formats.log_files import bad_rows_error, read_log, reject_row
+from ragworth.formats.logs.files import bad_rows_error, read_log, reject_row
 from ragworth.formats.texts import read_pairs, read_texts
 from ragworth.formats.trec import FORMAT as TREC
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text

@@ -20,12 +20,12 @@ from ragworth.data import Judgments
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.catalog import FORMATS
-from ragworth.formats.columns import NUMBER, is_row
+from ragworth.formats.columns import is_row
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import PathOrStr, split_lines
 from ragworth.formats.heads import read_head, suffix_of
 from ragworth.formats.logs.engine import NAMES
-from ragworth.formats.logs.fields import FieldFinder, quote_argument
+from ragworth.formats.logs.fields import FieldFinder, mapping_hint
 from ragworth.formats.logs.names import FIELDS, plain_name
 from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.values import read_values
@@ -34,9 +34,6 @@ TextKind = Literal["queries", "passages", "answers", "subquestions"]
 Kind = Literal[
     TextKind, "run", "log", "references", "qrels", "ratings", "judgments", "collection", "written", "outcomes"
 ]
-
-MIN_MATCHING_SHARE = 0.8
-"""Share of the first lines that must have the form of a TREC file; what is wrong with the others is for its reader."""
 
 NAMED_KINDS: dict[Kind, str] = {
     "ratings": r"ratings?|sub-?_?topics?|diversity|intents?",
@@ -58,10 +55,9 @@ class Detected(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a file of ours has, the format to read it in, and what is doubtful about it."""
+    """What a file of ours has, and what is doubtful about it."""
 
     kind: Kind
-    format: str
     doubt: str = ""
 
 
@@ -112,15 +108,15 @@ def recognise(head: Head) -> Format | None:
 def contents_of(head: Head, found: Format | None) -> list[Contents]:
     """What is in a file that is no log of a tool, mostly one thing; nothing if it has nothing known."""
     if found is not None and found.name == "exam":
-        return [Contents("collection", found.name)]
+        return [Contents("collection")]
     if found is not None and found.name in texts.CONVERSATION_FORMATS:
-        return [Contents("queries", found.name)]
+        return [Contents("queries")]
     if found is not None and found is nested_scores.FORMAT:
         return _nested_contents(head)
     if pairs := _pair_contents(head):
         return pairs
     if head.kind == "text":
-        return _trec_contents(head)
+        return _trec_contents(head) if found is not None and found.name == "trec" else []
     return [] if head.kind == "json" else _row_contents(head)
 
 
@@ -135,10 +131,10 @@ def _nested_contents(head: Head) -> list[Contents]:
         return _row_contents(head.of_rows(rows))
     labels = nested_scores.label_values(head.document)
     if _says(head, "qrels"):
-        return [Contents("qrels", "pytrec_eval")]
+        return [Contents("qrels")]
     values = format_list([f"{value:g}" for value in labels])
     doubt = f"its only numbers are {values}; taken as relevance labels" if labels else ""
-    return [Contents("qrels" if labels else "run", "pytrec_eval", doubt)]
+    return [Contents("qrels" if labels else "run", doubt)]
 
 
 def _pair_contents(head: Head) -> list[Contents]:
@@ -148,39 +144,32 @@ def _pair_contents(head: Head) -> list[Contents]:
     others = re.search(rf"(?<![a-z])(?:{PAIR_WORDS})(?![a-z])", name)
     if suffix_of(name) != ".tsv" or len(kinds) != 1 or others or not texts.lacks_header(head):
         return []
-    return [Contents(kinds[0], "table", f"it has no header; taken as ids and texts of {kinds[0]}, because of its name")]
+    return [Contents(kinds[0], f"it has no header; taken as ids and texts of {kinds[0]}, because of its name")]
 
 
 def _trec_contents(head: Head) -> list[Contents]:
-    """A run, qrels or ratings, if the first lines look like nothing else."""
+    """A run, qrels or ratings."""
     rows = [line.split() for line in split_lines(head.data) if is_row(line)]
-    first = [row for row in rows[:20] if row[0][:1] not in b'{["']
-    six = [row for row in first if len(row) == 6 and NUMBER.fullmatch(row[3]) and NUMBER.fullmatch(row[4])]
-    if six and len(six) >= MIN_MATCHING_SHARE * len(first):
-        return [Contents("run", "trec")]
-    four = [row for row in first if len(row) == 4 and NUMBER.fullmatch(row[3])]
-    if not four or len(four) < MIN_MATCHING_SHARE * len(first):
-        return []
+    if sum(len(row) == 6 for row in rows) > len(rows) / 2:
+        return [Contents("run")]
     seconds: dict[tuple[bytes, bytes], set[bytes]] = {}
     for row in rows:
         if len(row) == 4:
             seconds.setdefault((row[0], row[2]), set()).add(row[1])
     different = set[bytes]().union(*seconds.values())
     if any(len(each) > 1 for each in seconds.values()):
-        return [Contents("ratings", "trec")]
+        return [Contents("ratings")]
     if different <= {b"0", b"Q0"}:
-        return [Contents("qrels", "trec")]
+        return [Contents("qrels")]
     if _says(head, "ratings"):
-        return [Contents("ratings", "trec")]
+        return [Contents("ratings")]
     doubt = "its second column may number sub-questions; taken as relevance labels" if len(different) > 1 else ""
-    return [Contents("qrels", "trec", doubt)]
+    return [Contents("qrels", doubt)]
 
 
 def _row_contents(head: Head) -> list[Contents]:
     """What rows have, by the names of their columns."""
-    form, lines = ("table", False) if head.kind == "table" else ("jsonl", True)
-    if head.kind == "json":
-        form = "pytrec_eval"
+    lines = head.kind != "table"
     system, query, passage, part = (
         head.has_any(*ID_ALIASES[name]) for name in ("system", "query", "passage", "subquestion")
     )
@@ -189,33 +178,33 @@ def _row_contents(head: Head) -> list[Contents]:
     identified = query or (lines and head.has_any("_id", "id"))
     wide = {aspect for aspect, names in Judgments.wide.items() if head.has_any(*names)}
     if lines and head.has("retrieved_context"):
-        return [Contents("log", form)]
+        return [Contents("log")]
     if lists["subquestions"]:
-        return [Contents("subquestions", form)]
+        return [Contents("subquestions")]
     if lists["answers"] and not system and identified and not text:
-        return [Contents("answers", form)]
+        return [Contents("answers")]
     if query and passage and part and head.has_any("value", "rating"):
-        return [Contents("ratings", form)]
+        return [Contents("ratings")]
     if query and passage and head.has("aspect", "value"):
-        return [Contents("judgments", form)]
+        return [Contents("judgments")]
     if query and passage and (head.has_any("corpus-id", "value") or wide):
         labels = head.has_any("corpus-id", "value") or wide == {"relevance"}
-        return [Contents("qrels" if labels else "judgments", form)]
+        return [Contents("qrels" if labels else "judgments")]
     if query and passage and head.has_any("score", "rank"):
-        return [Contents("run", form)]
+        return [Contents("run")]
     if system and query and text:
-        return [Contents("written", form)]
+        return [Contents("written")]
     if system and (query or head.has_any(*outcomes.QUESTION_COLUMNS)) and not lines and _has_grades(head):
-        return [Contents("outcomes", form)]
+        return [Contents("outcomes")]
     if query and part and text:
-        return [Contents("subquestions", form)]
+        return [Contents("subquestions")]
     if passage and head.has("tokens") and not text:
         raise FormatError(
             f"it has lengths of passages, and no texts: {format_names(sorted(head.columns))}", file=head.path
         )
     if text and (passage or identified) and not head.has_any("aspect", "value"):
-        texts_of = _text_contents(head, form, passage or head.has_any("title", "contents"), query or lists["answers"])
-        return [*texts_of, Contents("answers", form)] if lists["answers"] else texts_of
+        texts_of = _text_contents(head, passage or head.has_any("title", "contents"), query or lists["answers"])
+        return [*texts_of, Contents("answers")] if lists["answers"] else texts_of
     return []
 
 
@@ -223,22 +212,22 @@ def _has_grades(head: Head) -> bool:
     return outcomes.is_outcome_table(pl.DataFrame(list(head.rows), infer_schema_length=None))
 
 
-def _text_contents(head: Head, form: str, passage: bool, query: bool) -> list[Contents]:
+def _text_contents(head: Head, passage: bool, query: bool) -> list[Contents]:
     """Texts by id: of passages, of queries or, in a table, of accepted answers, of which a query may have several."""
     if passage or not (query or _says(head, "queries")):
         if passage or _says(head, "passages"):
-            return [Contents("passages", form)]
+            return [Contents("passages")]
         found = "it has ids and texts; call it queries or passages, or write query_id or passage_id"
         raise FormatError(found, file=head.path)
-    if form == "table":
+    if head.kind == "table":
         column = next(name for name in ID_ALIASES["query"] if name in head.columns)
         ids = [row[column] for row in head.rows]
         if len(set(ids)) < len(ids):
-            return [Contents("answers", form)]
+            return [Contents("answers")]
         if _says(head, "answers"):
             doubt = "it has queries and texts; taken as accepted answers, because of its name"
-            return [Contents("answers", form, doubt)]
-    return [Contents("queries", form)]
+            return [Contents("answers", doubt)]
+    return [Contents("queries")]
 
 
 def unknown_error(head: Head) -> FormatError:
@@ -257,23 +246,18 @@ def unknown_error(head: Head) -> FormatError:
         )
     if (ambiguous := _ambiguous(head)) is not None:
         return ambiguous
+    mapping = _known_columns(head)
+    command, _, python, _ = mapping_hint((mapping, ""))
+    keys = "".join(f"\n    {field} = {json.dumps(column, ensure_ascii=False)}" for field, column in mapping.items())
     return FormatError(
         f"no known format has these columns: {format_names(list(head.columns), 16)}",
         file=head.path,
-        remedy=mapping_hint(_known_columns(head)),
-    )
-
-
-def mapping_hint(mapping: dict[str, str]) -> Hint:
-    """Advice to map columns, in words for each place."""
-    pairs = " ".join(f"--map {quote_argument(f'{field}={column}')}" for field, column in mapping.items())
-    lines = "".join(f"\n    {field} = {json.dumps(column, ensure_ascii=False)}" for field, column in mapping.items())
-    shown = json.dumps(mapping, ensure_ascii=False)
-    return Hint(
-        f"say what the columns are (leave out what there is not): {pairs}",
-        f"say what the columns are in ragworth.toml, such as:\n    [columns]{lines}",
-        f"say what the columns are: columns={shown}",
-        option="columns",
+        remedy=Hint(
+            f"say what the columns are (leave out what there is not): {command}",
+            f"say what the columns are in ragworth.toml, such as:\n    [columns]{keys}",
+            f"say what the columns are: {python}",
+            option="columns",
+        ),
     )
 
 
@@ -283,17 +267,12 @@ def _ambiguous(head: Head) -> FormatError | None:
     if not {"question", "answer"} <= set(found) or "accepted" in found:
         return None
     column = found["answer"]
-    ours, theirs = mapping_hint({"answer": column}), mapping_hint({"accepted": column})
     return FormatError(
         f"{column!r} may be the answer of a system, or the accepted answer; the columns are "
         f"{format_names(list(head.columns), 16)}",
         file=head.path,
-        remedy=Hint(
-            f"--map answer={column} if a system wrote it, --map accepted={column} if it is the accepted answer",
-            f"write under [columns] answer = {json.dumps(column)} if a system wrote it, or accepted = "
-            f"{json.dumps(column)} if it is the accepted answer",
-            f"{ours.python} if a system wrote it; {theirs.python} if it is the accepted answer",
-            option="columns",
+        remedy=mapping_hint(
+            ({"answer": column}, " if a system wrote it; "), ({"accepted": column}, " if it is the accepted answer")
         ),
     )
 

@@ -16,7 +16,7 @@ from ragworth.core.errors import FormatError, format_list, quote_short
 from ragworth.data import Contexts, Judgments
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import check_labels
 from ragworth.formats.heads import read_document
@@ -225,7 +225,7 @@ def _is_nested(document: Any) -> bool:
     return _are_queries(next((each for each in document.values() if each), None))
 
 
-def _recognise(sample: FileSample) -> bool:
+def _recognise(sample: Head) -> bool:
     """Lists of texts may be anything, so they are only read where a file is named as a run or as labels."""
     return sample.kind == "json" and (table_rows(sample.document) is not None or _has_numbers(sample.document))
 

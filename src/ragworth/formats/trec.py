@@ -18,7 +18,7 @@ from ragworth.data.coercion import header_hint
 from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 from ragworth.formats.columns import NUMBER, Column, ColumnRows, Layout, is_row, read_columns
-from ragworth.formats.contract import FileSample, Format
+from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import (
     PathOrStr,
     can_read_again,
@@ -359,7 +359,7 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
             )
 
 
-def _recognise(sample: FileSample) -> bool:
+def _recognise(sample: Head) -> bool:
     """Six fields with a score, or four with a label, in most of the first lines."""
     rows = [line.split() for line in sample.data.split(b"\n")[:20] if is_row(line)]
     fit = [row for row in rows if len(row) in (4, 6) and NUMBER.fullmatch(row[3] if len(row) == 4 else row[4])]

@@ -25,8 +25,8 @@ from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.contract import OURS, Case, Study
 from ragworth.tasks.contract import options_by_name as settings_given
 from ragworth.workspace import config
-from ragworth.workspace.config import OutputPaths, Workspace
-from ragworth.workspace.read import is_results, is_workspace, missing_place_error
+from ragworth.workspace.config import WORKSPACE_FILE, OutputPaths, Workspace
+from ragworth.workspace.read import MANIFEST, is_results, is_workspace
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _StudyRequest:
         if is_results(place):
             return study.take(cases.read_case(place, study.kind, self.metrics, self.limit))
         if not is_workspace(place):
-            raise missing_place_error(place)
+            raise _missing_place_error(place)
         space = fit_workspace(config.read(place, self.paths), study, self.metrics)
         # What metrics need is checked with all else that the workspace says. Of a metric that reads a file the path
         # starts where the command is called, not in the workspace.
@@ -229,3 +229,16 @@ def _usable(material: EvaluationInputs, chosen: Study, limit: int | None) -> Eva
         usable = [query for query in usable if any(label >= 1 for label in labels.get(query, {}).values())]
     asks = not labels or any(isinstance(each, Pipeline) and each.asks_model for each in material.systems.values())
     return replace(material, queries=tuple(usable[:limit] if asks else usable))
+
+
+def _missing_place_error(place: Path) -> InputError:
+    """The error for a place that is neither a workspace nor results, with what may have been meant."""
+    expected, remedy = f"a workspace ({WORKSPACE_FILE}), or a folder of results", ""
+    found = "it is neither a workspace nor a table that can be read here"
+    if place.is_dir():
+        below = sorted(each.parent for depth in ("*", "*/*", "*/*/*") for each in place.glob(f"{depth}/{MANIFEST}"))
+        remedy = f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {WORKSPACE_FILE}"
+        found = f"it has neither {WORKSPACE_FILE} nor {MANIFEST}"
+    elif not place.is_file():
+        found = "there is no such file or folder"
+    return InputError(found, file=str(place), expected=expected, remedy=remedy)

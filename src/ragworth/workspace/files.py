@@ -26,7 +26,7 @@ from ragworth.formats.contract import Head, LoadedCollection
 from ragworth.formats.detection import Contents, Kind, contents_of, examine, unknown_error
 from ragworth.formats.files import EncodingError, PathOrStr
 from ragworth.formats.grades import GradeError
-from ragworth.formats.heads import has_keys, read_head
+from ragworth.formats.heads import HEAD_BYTES, has_keys, read_head
 from ragworth.formats.logs.fields import JOIN
 from ragworth.formats.tables import read_answer_table
 from ragworth.workspace.matching import (
@@ -365,8 +365,9 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     if head.kind == "text" and b"\0" in head.data:
         raise EncodingError("it is no text in UTF-8", file=str(head))
     _, mapped = with_columns(head, columns)
-    looked, form = examine(head, mapped)
-    form = formats.FORMATS.get(prefix) if prefix else form
+    looked, form = examine(head, mapped) if not prefix else (head, formats.FORMATS.get(prefix))
+    if prefix == "trec" and head.content is not None:
+        looked = replace(head, kind="text", data=head.content[:HEAD_BYTES])
     reader = f"{prefix}:{head}" if prefix else head
     why: FormatError | None = None
     if (form is not None and form.load_rows is not None) or mapped:

@@ -248,14 +248,9 @@ class _Planner:
         """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
         named = own not in (run_name(each.name), run_name(PurePosixPath(each.name).name))
         name = own if each.kind == "log" and named else self.plan.file_names[each.name]
-        for place in reversed(PurePosixPath(each.name).parts[:-1]):
-            if name not in self.names | {EVERY_SYSTEM}:
-                break
-            name = f"{place}/{name}"
-        number, free = 2, name
-        while free in self.names | {EVERY_SYSTEM}:
-            free, number = f"{name}-{number}", number + 1
-        return free
+        taken = self.names | {EVERY_SYSTEM}
+        others = (f"{name}-{number}" for number in range(2, len(taken) + 2))
+        return next(free for free in (name, *others) if free not in taken)
 
     def _pipelines(self) -> None:
         """Where nobody retrieved: systems that can be built here."""

@@ -50,8 +50,6 @@ class Inputs(NamedTuple):
 
     workspace: Workspace
     plan: WorkspacePlan | None = None
-    records: LoadedCollection | None = None
-    """Data in memory."""
 
 
 def read(
@@ -84,7 +82,7 @@ def read_records(records: LoadedCollection, settings: Mapping[str, Any], output:
     head = {name: value for name, value in settings.items() if not isinstance(value, Mapping) or name == "model"}
     tables = {name: value for name, value in settings.items() if name not in head}
     plan.tables = {**plan.tables, **tables, "": {**plan.tables.get("", {}), **head}}
-    return Inputs(_workspace(plan, [], Path.cwd(), output, "records"), plan, records)
+    return Inputs(_workspace(plan, [], Path.cwd(), output, "records"), plan)
 
 
 def answer_anew(space: Workspace) -> Workspace:
@@ -111,19 +109,6 @@ def is_workspace(place: Path) -> bool:
 def is_results(place: Path) -> bool:
     """Whether a place is a folder of results, and not a workspace."""
     return (place / MANIFEST).is_file() and not is_workspace(place)
-
-
-def missing_place_error(place: Path) -> InputError:
-    """The error for a place that is neither a workspace nor results, with what may have been meant."""
-    expected, remedy = f"a workspace ({WORKSPACE_FILE}), or a folder of results", ""
-    found = "it is neither a workspace nor a table that can be read here"
-    if place.is_dir():
-        below = sorted(each.parent for depth in ("*", "*/*", "*/*/*") for each in place.glob(f"{depth}/{MANIFEST}"))
-        remedy = f"did you mean {below[0]}?" if below else f"ragworth init {place} writes {WORKSPACE_FILE}"
-        found = f"it has neither {WORKSPACE_FILE} nor {MANIFEST}"
-    elif not place.is_file():
-        found = "there is no such file or folder"
-    return InputError(found, file=str(place), expected=expected, remedy=remedy)
 
 
 def _read_files(named: Sequence[Path], columns: Mapping[str, str] | None, output: OutputPaths) -> Inputs:
@@ -165,6 +150,10 @@ def _split(path: Path) -> tuple[str, Path]:
 
 def _recognise_named(prefix: str, path: Path, folder: Path, columns: Mapping[str, str] | None) -> list[ReadFile]:
     """The contents of a file that the user named; an error names it in the same way."""
+    name = path.absolute().relative_to(folder).as_posix()
+    place = f"{prefix}:{folder / name}" if prefix else str(folder / name)
+    if prefix and path.is_dir():
+        return [ReadFile(name, "collection", f"{prefix}:{name}", formats.load(place))]
     if not path.is_file():
         found, remedy = "there is no such file or folder", missing_file_remedy(path)
         if path.is_dir():
@@ -172,10 +161,8 @@ def _recognise_named(prefix: str, path: Path, folder: Path, columns: Mapping[str
         elif path.exists():
             found, remedy = "this is a pipe or a device, not a file", "save it as a file, and name that"
         raise InputError(found, file=str(path), remedy=remedy)
-    name = path.absolute().relative_to(folder).as_posix()
-    place = str(folder / name)
     try:
-        return recognise_file(f"{prefix}:{place}" if prefix else place, name, columns)
+        return recognise_file(place, name, columns)
     except InputError as error:
         raise error.copy(file=str(path)) from error
 

@@ -13,7 +13,9 @@ from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
-from ragworth.formats.log_files import (
+from ragworth.formats.logs.collector import TWICE, repeats_error
+from ragworth.formats.logs.fields import FieldFinder, Names
+from ragworth.formats.logs.files import (
     MAX_REPORTED,
     LogRows,
     bad_rows_error,
@@ -21,8 +23,6 @@ from ragworth.formats.log_files import (
     reject_row,
     unpack_rows,
 )
-from ragworth.formats.logs.collector import TWICE, repeats_error
-from ragworth.formats.logs.fields import FieldFinder, Names
 from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS, PREDICTIONS, plain_name
 from ragworth.formats.logs.passages import as_passage
 from ragworth.formats.logs.paths import find, follow

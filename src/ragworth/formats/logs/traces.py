@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.formats.log_files import LogRows
 from ragworth.formats.logs.collector import ERROR
 from ragworth.formats.logs.engine import LogSpec, Reject
 from ragworth.formats.logs.fields import FieldFinder, Names
+from ragworth.formats.logs.files import LogRows
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.paths import find_answer, find_question, find_references, parse_if_json, parse_paths
