@@ -171,6 +171,13 @@ def _find_clash(cells: Sequence[Grade], found: ReadGrades) -> tuple[int, int] | 
     return None if beyond is None or within is None else (within, beyond)
 
 
+class Places(NamedTuple):
+    """The line or number of each grade in a file; ``unit`` says which of these."""
+
+    numbers: Sequence[int]
+    unit: str
+
+
 class GradeColumn(NamedTuple):
     """The grades of one name in a file.
 
@@ -178,15 +185,14 @@ class GradeColumn(NamedTuple):
     ----------
     name: what the file calls them.
     aspect: what they are called as outcomes.
-    places: the line or number of each; ``unit`` says which of these.
+    places: finds where they are, for errors and notes.
     """
 
     name: str
     aspect: str
     cells: Sequence[Grade]
-    places: Sequence[int]
-    unit: str
     file: str
+    places: Callable[[], Places]
 
     def read(self, notes: list[str], *, certain: bool) -> ReadGrades | None:
         """Read the grades; None, and a note, if nothing in the column is one and it isn't ``certain`` to have some."""
@@ -240,10 +246,12 @@ class GradeColumn(NamedTuple):
         return format_list(list(dict.fromkeys(quote_short(self.cells[at], 24) for at in positions)), 3)
 
     def _where(self, positions: Iterable[int]) -> str:
-        return format_places((self.places[at] for at in positions), self.unit)
+        numbers, unit = self.places()
+        return format_places((numbers[at] for at in positions), unit)
 
     def _line(self, position: int) -> int | None:
-        return self.places[position] if self.unit == "line" else None
+        numbers, unit = self.places()
+        return numbers[position] if unit == "line" else None
 
 
 GradeKey = tuple[str, str, str]
@@ -276,9 +284,7 @@ class LogGrades(NamedTuple):
         rows: list[tuple[object, ...]] = []
         for aspect in dict.fromkeys(key[2] for key in outcomes):
             part = {key: values for key, values in outcomes.items() if key[2] == aspect}
-            given = [each for values in part.values() for each in values]
-            cells, places = [cell for cell, _ in given], [place for _, place in given]
-            column = GradeColumn(self.columns.get(aspect, aspect), aspect, cells, places, self.unit, self.source)
+            column = self._column(aspect, [each for values in part.values() for each in values])
             grades = self._read(column, notes)
             if grades is None:
                 continue
@@ -289,6 +295,11 @@ class LogGrades(NamedTuple):
         if not any(row[3] is not None for row in rows):
             return None
         return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
+
+    def _column(self, aspect: str, given: Sequence[tuple[Grade, int]]) -> GradeColumn:
+        places = Places([place for _, place in given], self.unit)
+        cells = [cell for cell, _ in given]
+        return GradeColumn(self.columns.get(aspect, aspect), aspect, cells, self.source, lambda: places)
 
     def _read(self, column: GradeColumn, notes: list[str]) -> ReadGrades | None:
         """Read a column, unless its numbers may be classes."""

@@ -7,6 +7,7 @@ first column called label, verdict or the like has people's grades; so has a col
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -16,12 +17,13 @@ from ragworth.data import Outcomes
 from ragworth.data.coercion import ID_ALIASES, find_id_column
 from ragworth.data.collection import plain_text, text_id
 from ragworth.formats.csv import UNNAMED, read_text_csv
-from ragworth.formats.files import PathOrStr
+from ragworth.formats.files import PathOrStr, can_read_again
 from ragworth.formats.grades import (
     IN_WORDS,
     MEAN_OF_WORDS,
     PEOPLE,
     GradeColumn,
+    Places,
     ReadGrades,
     direction_of_name,
     number_of,
@@ -144,13 +146,17 @@ class _Table:
         return {name: found[name] for name in self.frame.columns if name in found}
 
     def _column(self, name: str, aspect: str, rows: Sequence[int]) -> GradeColumn:
-        """Some cells of a column, with their lines in a text file."""
+        """Some cells of a column."""
         cells = self.frame[name].gather(list(rows)).to_list()
-        is_text = ".parquet" not in Path(self.path).suffixes
+        return GradeColumn(name, aspect, cells, self.path, partial(self._places, rows))
+
+    def _places(self, rows: Sequence[int]) -> Places:
+        """The lines of rows in a text file, or else their numbers."""
+        is_text = ".parquet" not in Path(self.path).suffixes and can_read_again(self.path)
         lines = read_text_csv(self.path).line if is_text else ()
-        known = len(lines) == self.frame.height  # else rows were skipped
-        places = [int(lines[row]) if known else row + 1 for row in rows]
-        return GradeColumn(name, aspect, cells, places, "line" if known else "row", self.path)
+        if len(lines) != self.frame.height:  # rows were skipped
+            return Places([row + 1 for row in rows], "row")
+        return Places([int(lines[row]) for row in rows], "line")
 
     def _graded(self, name: str, rows: pl.DataFrame, grades: ReadGrades) -> pl.DataFrame:
         """The rows with the values and sources of their grades."""
