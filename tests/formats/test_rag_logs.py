@@ -73,6 +73,13 @@ def test_every_file_is_tested() -> None:
     assert there == {*LOGS, *DOCUMENTS}
 
 
+def test_the_tool_in_the_documentation_is_the_one_that_is_read() -> None:
+    text = Path("CONTRIBUTING.md").read_text(encoding="utf-8")
+    example = text.partition("<!-- example: log tool -->\n```python\n")[2].partition("```")[0]
+    assert 0 < len(example.splitlines()) <= 15
+    assert example in Path("src/ragworth/formats/logs/tools.py").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", LOGS)
 def test_log_of_a_library(name: str) -> None:
     """Whatever the shape, the same questions, passages and answers are in it."""

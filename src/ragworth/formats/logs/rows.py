@@ -45,8 +45,8 @@ SEEN_ROWS = 500
 """Rows whose values are looked at."""
 
 DESCRIPTION = re.compile(
-    r"(?P<shared>(conversation|session|thread)(_id)?)|(question_)?type|category|topic|difficulty|level|domain|tags|split|subset|source|lang(uage)?|title|url|date"
-    r"|comment|notes|author|reason|history|messages|.*_(id|at)"
+    r"(?P<shared>(conversation|session|thread)(_id)?)|(question_)?type|category|topic|difficulty|level|domain|tags"
+    r"|split|subset|source|lang(uage)?|title|url|date|comment|notes|author|reason|history|messages|.*_(id|at)"
 )
 """Names, without case, of columns that describe a question or an answer, or that turns of a conversation share."""
 
