@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -48,7 +49,8 @@ def test_ir_datasets(field: str, odd: Any, monkeypatch: pytest.MonkeyPatch) -> N
         else (Qrel, "qrels", ir_datasets.read_judgments)
     )
     rows = [kind(), kind("q2")._replace(**{field: odd})]
-    monkeypatch.setattr(ir_datasets, "_dataset", lambda _: dataset(**{name: rows}))
+    library = SimpleNamespace(load=lambda _: dataset(**{name: rows}))
+    monkeypatch.setitem(sys.modules, "ir_datasets", library)
     try:
         table: Any = read("hostile/collection")
     except RagworthError as error:

@@ -9,7 +9,7 @@ be a table of ours: a list of rows, or columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import FormatError, format_list, quote_short
@@ -68,51 +68,45 @@ def read_contexts(
     if isinstance(document, list):
         rows = rows_of_objects(enumerate(document, 1), Contexts, path)
         return make_contexts(rows, path, system=system, ties=ties)
-    runs = {system or run_name(path): document} if _are_queries(document) else document
+    runs = {name or system or run_name(path): queries for name, queries in document.items()}
     if bare := [name for name, queries in runs.items() if not queries]:
         raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
     if len(runs) > 1 and not set.intersection(*map(set, runs.values())):
-        names = format_list([repr(name) for name in runs])
         raise FormatError(
-            f"{names} have no query in common",
+            f"{format_list([repr(name) for name in runs])} have no query in common",
             file=str(path),
             expected="runs of several systems for the same queries",
             remedy="if these are parts of one run, write them as one",
         )
-    every = [passages for queries in runs.values() for passages in queries.values() if passages]
-    ranked = all(isinstance(passages, list) for passages in every)
+    shown = [(name, query, _entries(path, query, each)) for name, run in runs.items() for query, each in run.items()]
+    ranked = not any(isinstance(each, dict) and each for run in runs.values() for each in run.values())
     entries: list[dict[str, Any]] = [
         {"system": name, "query": query, "passage": passage, "score": score, **({"rank": rank} if ranked else {})}
-        for name, queries in runs.items()
-        for query, passages in queries.items()
-        for rank, (passage, score) in enumerate(_entries(path, query, passages), 1)
+        for name, query, passages in shown
+        for rank, (passage, score) in enumerate(passages, 1)
     ]
-    if any(row["score"] is None for row in entries) and not ranked:
+    scores = {row["score"] for row in entries}
+    if None in scores and not ranked:
         raise FormatError("some queries have scores, and some have none", file=str(path), expected=EXPECTED)
-    empty = [(name, query) for name, queries in runs.items() for query, passages in queries.items() if not passages]
+    empty = [(name, query) for name, query, passages in shown if not passages]
     contexts = Contexts(entries, ties=ties, source=str(path), empty=empty)
-    contexts.notes = (*contexts.notes, *_like_labels(path, {row["score"] for row in entries}))
+    if values := _few_whole(scores):
+        few = ", ".join(f"{value:g}" for value in values)
+        contexts.notes = (*contexts.notes, f"{path}: the only scores are {few}; check that these aren't labels")
     return contexts
 
 
-def _like_labels(path: PathOrStr, scores: set[float | None]) -> tuple[str, ...]:
-    values = sorted(score for score in scores if score is not None)
-    if not values or not _are_few_whole(values):
-        return ()
-    return (f"{path}: the only scores are {', '.join(f'{v:g}' for v in values)}; check that these aren't labels",)
+def _few_whole(values: Iterable[float | None]) -> list[float]:
+    """Numbers, if they are few different whole ones, as labels are."""
+    numbers = sorted({value for value in values if value is not None})
+    return numbers if len(numbers) <= MOST_LABELS and all(value.is_integer() for value in numbers) else []
 
 
-def _are_few_whole(values: Collection[float]) -> bool:
-    """Whether numbers are few different whole ones, as labels are."""
-    return len(values) <= MOST_LABELS and all(value.is_integer() for value in values)
-
-
-def label_values(document: dict[str, Any]) -> list[float]:
+def label_values(document: Any) -> list[float]:
     """The numbers of ``{query: passages}`` if they are few and whole, as labels are; nothing of several systems."""
-    queries = document if _are_queries(document) else next(iter(document.values()))
-    found = [_entries("", query, passages) for query, passages in queries.items()]
-    values = {value for entries in found for _, value in entries if value is not None}
-    return sorted(values) if (queries is document or len(document) == 1) and _are_few_whole(values) else []
+    runs = _runs(document) or {}
+    queries = next(iter(runs.values())) if len(runs) == 1 else {}
+    return _few_whole(value for query, passages in queries.items() for _, value in _entries("", query, passages))
 
 
 def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
@@ -120,25 +114,6 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     document = _read(path)
     if isinstance(document, list):
         return make_table(Judgments, rows_of_objects(enumerate(document, 1), Judgments, path), path)
-    notes: tuple[str, ...] = ()
-    document = document if _are_queries(document) else _only_set(path, document)
-    rows = [(query, *entry) for query, passages in document.items() for entry in _entries(path, query, passages)]
-    bare = [value is None for *_, value in rows]
-    if any(bare) and not all(bare):
-        raise FormatError("some passages have labels, and some have none", file=str(path), expected=EXPECTED)
-    if all(bare):
-        rows = [(query, passage, 1.0) for query, passage, _ in rows]
-    fractions = list(dict.fromkeys(value for *_, value in rows if value is not None and not value.is_integer()))
-    if len(fractions) > MOST_FRACTIONS:
-        found = f"the labels are {len(fractions):,} different fractions, such as {fractions[0]}"
-        notes = (f"{path}: {found}; check that this isn't a run",)
-    names = ("query", "passage", "relevance")
-    judgments = Judgments([dict(zip(names, row, strict=True)) for row in rows], source=str(path), notes=notes)
-    return check_labels(judgments, path, lambda row: None)
-
-
-def _only_set(path: PathOrStr, document: dict[str, Any]) -> dict[str, Any]:
-    """The labels in ``{name: {query: passages}}``; those of several names are an error."""
     if len(document) > 1:
         raise FormatError(
             f"there are several sets of labels: {format_list([repr(name) for name in document])}",
@@ -146,23 +121,36 @@ def _only_set(path: PathOrStr, document: dict[str, Any]) -> dict[str, Any]:
             expected=EXPECTED,
             remedy="write the one to use to a file of its own",
         )
-    return dict(next(iter(document.values())))
+    (queries,) = document.values()
+    rows = [(query, *entry) for query, passages in queries.items() for entry in _entries(path, query, passages)]
+    bare = [value is None for *_, value in rows]
+    if any(bare) and not all(bare):
+        raise FormatError("some passages have labels, and some have none", file=str(path), expected=EXPECTED)
+    labels = [
+        {"query": query, "passage": name, "relevance": 1.0 if all(bare) else value} for query, name, value in rows
+    ]
+    fractions = list(dict.fromkeys(value for *_, value in rows if value is not None and not value.is_integer()))
+    notes: tuple[str, ...] = ()
+    if len(fractions) > MOST_FRACTIONS:
+        many = f"the labels are {len(fractions):,} different fractions, such as {fractions[0]}"
+        notes = (f"{path}: {many}; check that this isn't a run",)
+    return check_labels(Judgments(labels, source=str(path), notes=notes), path, lambda row: None)
 
 
-def _read(path: PathOrStr) -> dict[str, Any] | list[dict[str, Any]]:
-    """Read ``{query: passages}``, perhaps for each system, or the rows of a table."""
+def _read(path: PathOrStr) -> dict[str, dict[str, Any]] | list[dict[str, Any]]:
+    """Read the queries of each system, as :func:`_runs` returns them, or the rows of a table."""
     documents = read_document(path, unique_keys=True)
     document = documents[0] if len(documents) == 1 else None
     if (rows := table_rows(document)) is not None:
         return rows
-    if not isinstance(document, dict) or not any(document.values()) or not _is_nested(document):
+    if (runs := _runs(document)) is None:
         raise FormatError(
             "it has no passages by query, and no rows with ids of both",
             file=str(path),
             expected=EXPECTED,
             remedy="write it in one of these forms, or as TREC or CSV",
         )
-    return document
+    return runs
 
 
 def table_rows(document: Any) -> list[dict[str, Any]] | None:
@@ -173,15 +161,34 @@ def table_rows(document: Any) -> list[dict[str, Any]] | None:
     return rows if are_run_rows(rows[0]) or are_label_rows(rows[0]) else None
 
 
+def _runs(document: Any) -> dict[str, dict[str, Any]] | None:
+    """The queries of each system, by how the first begins; the system of ``{query: passages}`` has no name."""
+    if not isinstance(document, dict) or not any(document.values()):
+        return None
+    if _are_queries(document):
+        return {"": document}
+    nested = all(isinstance(queries, dict) for queries in document.values())
+    return document if nested and _are_queries(next(filter(None, document.values()))) else None
+
+
+def _are_queries(document: dict[str, Any]) -> bool:
+    """Whether this begins as ``{query: passages}``."""
+    first = next((passages for passages in document.values() if passages), None)
+    if not all(isinstance(passages, dict | list) for passages in document.values()):
+        return False
+    if isinstance(first, dict):
+        return all(map(_is_number, first.values()))
+    return first is not None and _entry(first[0]) is not None
+
+
 def _entries(path: PathOrStr, query: str, passages: Any) -> list[Entry]:
     """The passages of a query; anything else is an error."""
     items = [[*pair] for pair in passages.items()] if isinstance(passages, dict) else passages
-    entries = [(_entry(item), item) for item in items] if isinstance(items, list) else [(None, passages)]
-    wrong = [item[1] if isinstance(passages, dict) else item for entry, item in entries if entry is None]
-    if wrong:
-        found = f"query {quote_short(query, 24)} has {quote_short(wrong[0], 24)}"
-        raise FormatError(found, file=str(path), expected=EXPECTED)
-    return [entry for entry, _ in entries if entry is not None]
+    pairs = [(_entry(item), item) for item in items] if isinstance(items, list) else [(None, passages)]
+    if wrong := [item for entry, item in pairs if entry is None]:
+        shown = quote_short(wrong[0][1] if isinstance(passages, dict) else wrong[0], 24)
+        raise FormatError(f"query {quote_short(query, 24)} has {shown}", file=str(path), expected=EXPECTED)
+    return [entry for entry, _ in pairs if entry is not None]
 
 
 def _entry(item: Any) -> Entry | None:
@@ -206,37 +213,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _are_queries(document: Any) -> bool:
-    """Whether this begins as ``{query: passages}``."""
-    if not isinstance(document, dict) or not all(isinstance(each, dict | list) for each in document.values()):
-        return False
-    first = next((each for each in document.values() if each), None)
-    if isinstance(first, dict):
-        return all(map(_is_number, first.values()))
-    return first is not None and _entry(first[0]) is not None
-
-
-def _is_nested(document: Any) -> bool:
-    """Whether this begins as ``{query: passages}``, perhaps for each system."""
-    if _are_queries(document):
-        return True
-    if not isinstance(document, dict) or not all(isinstance(each, dict) for each in document.values()):
-        return False
-    return _are_queries(next((each for each in document.values() if each), None))
-
-
-def _recognise(sample: Head) -> bool:
+def _recognise(head: Head) -> bool:
     """Lists of texts may be anything, so they are only read where a file is named as a run or as labels."""
-    return sample.kind == "json" and (table_rows(sample.document) is not None or _has_numbers(sample.document))
+    return head.kind == "json" and (table_rows(head.document) is not None or _has_numbers(head.document))
 
 
 def _has_numbers(document: Any) -> bool:
-    """Whether this is ``{query: passages}``, perhaps for each system, with numbers for the first ones: no metrics."""
-    if not _is_nested(document):
+    """Whether the first passages of a run have numbers, and aren't names of metrics."""
+    runs = _runs(document)
+    if runs is None:
         return False
-    first = next(each for each in document.values() if each)
-    if isinstance(first, dict) and not all(map(_is_number, first.values())):
-        first = next(each for each in first.values() if each)
+    first = next(passages for queries in runs.values() for passages in queries.values() if passages)
     if isinstance(first, dict):
         metrics = any(map(METRIC.fullmatch, first))
         return not metrics or not all(METRIC.fullmatch(name) or CUT_METRIC.fullmatch(name) for name in first)
