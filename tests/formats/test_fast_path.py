@@ -14,7 +14,7 @@ from ragworth.formats import columns
 from ragworth.formats.columns import (
     COMMENT,
     ColumnRows,
-    Layout,
+    LineLayout,
     _clean_rows,
     _parse_by_line,
     _parse_fast,
@@ -94,12 +94,12 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
     return name, text if draw(st.booleans()) else text.removesuffix(b"\n")
 
 
-def fast(chunk: bytes, layout: Layout) -> pl.DataFrame | None:
+def fast(chunk: bytes, layout: LineLayout) -> pl.DataFrame | None:
     rows = _clean_rows(chunk, len(layout.columns))
     return None if rows is None else _parse_fast(rows, layout)
 
 
-def check(layout: Layout, chunk: bytes) -> None:
+def check(layout: LineLayout, chunk: bytes) -> None:
     quick = fast(chunk, layout)
     event("fast" if quick is not None else "careful")
     if quick is None:
@@ -192,7 +192,7 @@ def test_comments_are_found_alike(chunk: bytes) -> None:
 
 
 def test_reading_needs_no_careful_way_for_a_clean_file(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(chunk: bytes, layout: Layout, before: int) -> ColumnRows:
+    def refuse(chunk: bytes, layout: LineLayout, before: int) -> ColumnRows:
         raise AssertionError("a clean chunk was read line by line")
 
     monkeypatch.setattr(columns, "_parse_by_line", refuse)

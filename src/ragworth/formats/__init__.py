@@ -19,8 +19,8 @@ from ragworth.data.tokens import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
 from ragworth.formats.contract import Format, Head, LoadedCollection
-from ragworth.formats.files import PathOrStr
-from ragworth.formats.heads import read_head, suffix_of
+from ragworth.formats.files import PathOrStr, suffix_of
+from ragworth.formats.heads import read_head
 from ragworth.formats.logs.rows import find_rows
 
 USES = {

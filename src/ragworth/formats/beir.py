@@ -54,10 +54,7 @@ def _find_split(path: Path) -> tuple[Path, Path]:
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read the relevance judgments of a split, a table with the header ``query-id  corpus-id  score``."""
     _, file = _find_split(Path(path))
-    rows = read_rows(file, required=("score",), skip_bad_lines=skip_bad_lines)
-    if "score" in rows.frame.columns and not {"value", "rank"} & set(rows.frame.columns):  # with ranks, it is a run
-        rows = rows._replace(frame=rows.frame.rename({"score": "value"}))
-    return make_table(Judgments, rows, file)
+    return make_table(Judgments, read_rows(file, required=("score",), skip_bad_lines=skip_bad_lines), file)
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:

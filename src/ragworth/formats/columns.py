@@ -60,7 +60,7 @@ class Column(NamedTuple):
         return pl.String if self.kind in ("text", "skip") else pl.Float64
 
 
-class Layout(NamedTuple):
+class LineLayout(NamedTuple):
     """The exact columns of a line.
 
     Attributes
@@ -94,7 +94,7 @@ class ColumnRows(NamedTuple):
 
 
 def read_columns(
-    path: PathOrStr, layout: Layout, *, skip_bad_lines: bool = False, unlike: tuple[Layout, ...] = ()
+    path: PathOrStr, layout: LineLayout, *, skip_bad_lines: bool = False, unlike: tuple[LineLayout, ...] = ()
 ) -> ColumnRows:
     """Read a file of columns. A bad line is an error, or skipped and reported.
 
@@ -139,7 +139,7 @@ def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
                 yield row[-1]
 
 
-def _comment_notes(path: PathOrStr, comments: list[bytes], layout: Layout) -> tuple[str, ...]:
+def _comment_notes(path: PathOrStr, comments: list[bytes], layout: LineLayout) -> tuple[str, ...]:
     """Warn about comments that may be rows of queries whose ids start with ``#``."""
     # In "# like this", the first word isn't meant as a query.
     rows = [line for line in comments if line[1:2].strip() and isinstance(_parse_row(line.split(), layout), dict)]
@@ -155,7 +155,7 @@ def is_row(line: bytes) -> bool:
 
 
 def _check_kind(
-    path: PathOrStr, lines: Iterator[tuple[int, bytes]], layout: Layout, unlike: tuple[Layout, ...]
+    path: PathOrStr, lines: Iterator[tuple[int, bytes]], layout: LineLayout, unlike: tuple[LineLayout, ...]
 ) -> None:
     """Raise an error if the first rows of a file all fit another layout. A pipe can't be read twice."""
     first = list(islice(((number, line) for number, line in lines if is_row(line)), SNIFFED_ROWS))
@@ -187,7 +187,7 @@ class ParsedChunk(NamedTuple):
     every_line: bool
 
 
-def _parse_chunk(chunk: bytes, layout: Layout) -> ParsedChunk:
+def _parse_chunk(chunk: bytes, layout: LineLayout) -> ParsedChunk:
     """Parse a chunk with Polars if it can be read that way."""
     clean = _clean_rows(chunk, len(layout.columns))
     frame = _parse_fast(clean, layout) if clean is not None else None
@@ -245,7 +245,7 @@ def _normalize(chunk: bytes) -> bytes:
     return re.sub(rb"\n#[^\n]*", b"", b"\n" + chunk)[1:] if b"#" in chunk else chunk
 
 
-def _parse_fast(rows: CleanRows, layout: Layout) -> pl.DataFrame | None:
+def _parse_fast(rows: CleanRows, layout: LineLayout) -> pl.DataFrame | None:
     """Parse rows with Polars; None if they need the slow path."""
     if rows.text.startswith(BOM):
         return None
@@ -272,7 +272,7 @@ def _is_odd(values: pl.Series, column: Column) -> bool:
     return not (whole and bool(values.is_finite().all()))
 
 
-def _parse_by_line(chunk: bytes, layout: Layout, before: int, path: PathOrStr = "") -> ColumnRows:
+def _parse_by_line(chunk: bytes, layout: LineLayout, before: int, path: PathOrStr = "") -> ColumnRows:
     """Parse a chunk line by line, after ``before`` lines of the file."""
     values: dict[str, list[str | float]] = {name: [] for name in layout.schema}
     bad: list[BadLine] = []
@@ -289,11 +289,11 @@ def _parse_by_line(chunk: bytes, layout: Layout, before: int, path: PathOrStr = 
     return ColumnRows(pl.DataFrame(values, schema=layout.schema), bad)
 
 
-def _field_count_problem(fields: int, layout: Layout) -> str:
+def _field_count_problem(fields: int, layout: LineLayout) -> str:
     return f"{format_count(fields, 'field')} where {len(layout.columns)} belong"
 
 
-def _parse_row(fields: list[bytes], layout: Layout) -> dict[str, str | float] | str:
+def _parse_row(fields: list[bytes], layout: LineLayout) -> dict[str, str | float] | str:
     """Parse one line to values by column, or return what is wrong with it."""
     if len(fields) != len(layout.columns):
         return _field_count_problem(len(fields), layout)

@@ -22,8 +22,8 @@ from ragworth.formats import nested_scores, outcomes, texts
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.columns import is_row
 from ragworth.formats.contract import Format, Head
-from ragworth.formats.files import PathOrStr, split_lines
-from ragworth.formats.heads import read_head, suffix_of
+from ragworth.formats.files import PathOrStr, split_lines, suffix_of
+from ragworth.formats.heads import read_head
 from ragworth.formats.logs.engine import NAMES
 from ragworth.formats.logs.fields import FieldFinder, mapping_hint
 from ragworth.formats.logs.names import FIELDS, plain_name

@@ -312,7 +312,7 @@ def source_name(path: PathOrStr) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def plain_suffix(path: PathOrStr) -> str:
+def suffix_of(path: PathOrStr) -> str:
     """The extension in lower case, without that of compression."""
     return Path(str(path).lower().removesuffix(".gz").removesuffix(".zst")).suffix
 

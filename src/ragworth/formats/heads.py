@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ragworth.core.errors import FormatError, quote_short
@@ -21,7 +20,7 @@ from ragworth.data import parts
 from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
-from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name
+from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name, suffix_of
 from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
 
@@ -33,11 +32,6 @@ HEAD_BYTES = 1 << 18
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 COMPRESSION = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
-
-
-def suffix_of(path: PathOrStr) -> str:
-    """The extension in lower case, without that of compression."""
-    return Path(COMPRESSION.sub("", str(path))).suffix.lower()
 
 
 def read_head(path: PathOrStr | Head) -> Head:

@@ -29,9 +29,9 @@ from ragworth.formats.files import (
     create_file,
     empty_file_error,
     open_file,
-    plain_suffix,
     run_name,
     skipped_note,
+    suffix_of,
 )
 from ragworth.formats.grades import check_labels, check_ratings
 from ragworth.formats.logs.names import FIELDS
@@ -264,7 +264,7 @@ def read_answer_table(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple
     A row has ``system``, ``query`` and ``text``; ``repeat``, ``tokens``, ``status``, ``source`` and ``shown`` (a list
     of passage ids in the order shown) are optional.
     """
-    suffix = plain_suffix(path)
+    suffix = suffix_of(path)
     if suffix in LINES:
         frame, notes, _ = read_json_rows(path, Answers, skip_bad_lines=skip_bad_lines)
     elif suffix in (".parquet", ".csv", ".tsv"):

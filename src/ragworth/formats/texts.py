@@ -33,9 +33,9 @@ from ragworth.formats.files import (
     PathOrStr,
     bad_lines_error,
     empty_file_error,
-    plain_suffix,
     read_lines,
     skipped_note,
+    suffix_of,
 )
 from ragworth.formats.heads import read_head
 from ragworth.formats.tables import LINES, read_table
@@ -69,7 +69,7 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         spec = str(path).removeprefix(f"{form.name}:")
         loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
         return loaded.collection
-    suffix, single = plain_suffix(path), {"queries": "query", "passages": "passage"}.get(kind)
+    suffix, single = suffix_of(path), {"queries": "query", "passages": "passage"}.get(kind)
     if single and suffix == ".tsv" and lacks_header(path):
         frame, notes = read_pairs(path, single, skip_bad_lines)
     elif suffix in (".csv", ".tsv", ".parquet"):
@@ -89,7 +89,7 @@ def conversation_format(path: PathOrStr) -> Format | None:
     prefix, colon, _ = str(path).partition(":")
     if colon and prefix in CONVERSATION_FORMATS:
         return FORMATS.get(prefix)
-    if plain_suffix(path) not in (".json", *LINES) or not os.path.isfile(path):  # noqa: PTH113
+    if suffix_of(path) not in (".json", *LINES) or not os.path.isfile(path):  # noqa: PTH113
         return None
     head = read_head(path)
     return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.recognise or bool)(head)), None)

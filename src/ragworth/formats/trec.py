@@ -17,7 +17,7 @@ from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import header_hint
 from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
-from ragworth.formats.columns import NUMBER, Column, ColumnRows, Layout, is_row, read_columns
+from ragworth.formats.columns import NUMBER, Column, ColumnRows, LineLayout, is_row, read_columns
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import (
     PathOrStr,
@@ -30,7 +30,7 @@ from ragworth.formats.files import (
 )
 from ragworth.formats.grades import check_labels, check_ratings
 
-RUN = Layout(
+RUN = LineLayout(
     "TREC run",
     (
         Column("query", "text"),
@@ -45,7 +45,7 @@ RUN = Layout(
     "give it where a run belongs (an argument of the command, a system of a workspace, read_contexts in Python)",
 )
 
-QRELS = Layout(
+QRELS = LineLayout(
     "TREC qrels file",
     (Column("query", "text"), Column("iteration", "skip"), Column("passage", "text"), Column("relevance", "finite")),
     "q1 0 d7 1",
@@ -53,7 +53,7 @@ QRELS = Layout(
     "give it where qrels belong (--qrels, qrels of a workspace, read_judgments in Python)",
 )
 
-SUBTOPICS = Layout(
+SUBTOPICS = LineLayout(
     "TREC sub-topic qrels file",
     (Column("query", "text"), Column("subtopic", "text"), Column("passage", "text"), Column("rating", "finite")),
     "q1 3 d7 1",
@@ -115,7 +115,7 @@ def read_run(
     return contexts
 
 
-def _read(path: PathOrStr, layout: Layout, skip: bool, unlike: tuple[Layout, ...]) -> ColumnRows:
+def _read(path: PathOrStr, layout: LineLayout, skip: bool, unlike: tuple[LineLayout, ...]) -> ColumnRows:
     """Read columns, with advice in errors of a file whose lines have three fields, as runs of MS MARCO do."""
     try:
         return read_columns(path, layout, skip_bad_lines=skip, unlike=unlike)
@@ -359,11 +359,11 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
             )
 
 
-def _recognise(sample: Head) -> bool:
+def _recognise(head: Head) -> bool:
     """Six fields with a score, or four with a label, in most of the first lines."""
-    rows = [line.split() for line in sample.data.split(b"\n")[:20] if is_row(line)]
+    rows = [line.split() for line in head.data.split(b"\n")[:20] if is_row(line)]
     fit = [row for row in rows if len(row) in (4, 6) and NUMBER.fullmatch(row[3] if len(row) == 4 else row[4])]
-    return sample.kind == "text" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
+    return head.kind == "text" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
 
 
 FORMAT = Format(

@@ -23,9 +23,17 @@ from ragworth.core.errors import (
 from ragworth.core.nested_text import max_line
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
-from ragworth.formats.files import UTF16_MARKS, EncodingError, PathOrStr, bad_lines_error, open_file, skipped_note
-from ragworth.formats.tables import read_table
-from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
+from ragworth.formats.files import (
+    UTF16_MARKS,
+    EncodingError,
+    PathOrStr,
+    empty_file_error,
+    open_file,
+    skipped_note,
+    suffix_of,
+)
+from ragworth.formats.tables import LINES, read_table
+from ragworth.formats.values import WrongLineError, as_id, as_object, as_text, read_values
 from ragworth.retrieval.plain_text import READERS, PlainText
 
 ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path")
@@ -46,32 +54,25 @@ class Documents(NamedTuple):
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Documents:
     """Read documents from JSON lines in BEIR's format, or from a table: Parquet, CSV or TSV."""
-    name = str(path).lower().removesuffix(".gz").removesuffix(".zst")
-    if name.endswith((".jsonl", ".ndjson")):
+    if suffix_of(path) in LINES:
         return _read_lines(path, skip_bad_lines)
-    if not name.endswith((".csv", ".tsv", ".parquet")):
+    if suffix_of(path) not in (".csv", ".tsv", ".parquet"):
         raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
     frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
     return Documents(coerce_documents(frame, str(path)), notes)
 
 
 def _read_lines(path: PathOrStr, skip: bool) -> Documents:
-    rows: list[tuple[str, str, str]] = []
     bad: list[BadLine] = []
-    for number, item in read_objects(path, bad, skip=skip, expected=EXPECTED):
-        try:
-            rows.append(_parse_row(item))
-        except WrongLineError as error:
-            bad.append(BadLine(number, str(error)))
-            if not skip:
-                raise bad_lines_error(path, bad, EXPECTED) from error
+    rows = [row for _, row in read_values(path, bad, skip=skip, expected=EXPECTED, parse=_parse_row)]
     if not rows:
-        raise FormatError("no rows: the file is empty", file=str(path), expected=EXPECTED)
+        raise empty_file_error(path, EXPECTED)
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     return Documents(coerce_documents(frame, str(path)), skipped_note(path, bad))
 
 
-def _parse_row(item: dict[str, Any]) -> tuple[str, str, str]:
+def _parse_row(value: Any) -> tuple[str, str, str]:
+    item = as_object(value)
     columns = _columns(item) | _columns([name for name, value in item.items() if value is not None])
     if "document" not in columns or "text" not in columns:
         raise WrongLineError(f"no {'text' if 'document' in columns else 'id'}; the line has {format_names(list(item))}")

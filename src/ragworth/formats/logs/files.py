@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError
 from ragworth.formats.csv import encoding_error, read_text_csv
-from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, source_name
-from ragworth.formats.heads import read_document, read_head, suffix_of
+from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, source_name, suffix_of
+from ragworth.formats.heads import read_document, read_head
 from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import read_values
 
