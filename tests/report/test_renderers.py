@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import polars as pl
@@ -100,10 +101,11 @@ def test_a_replaceable_section_is_marked_whether_or_not_it_says_anything(blocks:
 
 
 def test_a_section_of_ones_own_is_in_the_navigation_the_page_and_the_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All it takes is a function in the list of sections."""
+    """All it takes is an entry in the list of sections."""
     first = doc.Section("verdict", "Verdict", [])
     mine = doc.Section("prices", "What it would cost", [doc.Paragraph("Nothing.")], "Prices")
-    monkeypatch.setattr(sections, "SECTIONS", (lambda view: first, lambda view: None, lambda view: mine))
+    entries = [SimpleNamespace(build=lambda view, section=section: section) for section in (first, None, mine)]
+    monkeypatch.setattr(sections, "SECTIONS", entries)
     monkeypatch.setattr(sections.verdict, "lead", lambda view: "Lead.")
     made = sections.build_document(type("View", (), {"title": "Title"})())
     page = html.render_page(made)

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from ragworth.answer_outcomes import HUMAN
-from ragworth.report.document import Document
+from ragworth.report.document import Document, Section
 from ragworth.report.page.sections import verdict
 from ragworth.report.page.view import ReportView
 
@@ -17,6 +17,13 @@ class SectionEntry(NamedTuple):
 
     module: str
     has_subject: Callable[[ReportView], bool] = lambda view: True
+
+    def build(self, view: ReportView) -> Section | None:
+        """Build the section; None if it has nothing to say."""
+        if not self.has_subject(view):
+            return None
+        section: Section | None = import_module(f"{__name__}.{self.module}").section(view)
+        return section
 
 
 SECTIONS = (
@@ -35,7 +42,6 @@ SECTIONS = (
 
 
 def build_document(view: ReportView) -> Document:
-    """The report. A section that has nothing to say is None, and left out."""
-    modules = [import_module(f"{__name__}.{entry.module}") for entry in SECTIONS if entry.has_subject(view)]
-    found = [module.section(view) for module in modules]
+    """The report. A section that has nothing to say is left out."""
+    found = [entry.build(view) for entry in SECTIONS]
     return Document("report", view.title, verdict.lead(view), [each for each in found if each is not None])
