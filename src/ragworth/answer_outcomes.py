@@ -24,12 +24,18 @@ import polars as pl
 
 from ragworth.core.errors import format_list
 from ragworth.data import OK, Answers, Outcomes, Scores
-from ragworth.formats.grades import IN_WORDS, MEAN_OF_WORDS, Direction, direction_of_name, is_verdict, plain_grade
+from ragworth.formats.grades import (
+    IN_WORDS,
+    MEAN_OF_WORDS,
+    THREE_WAY,
+    Direction,
+    direction_of_name,
+    is_verdict,
+    plain_grade,
+)
 
 UNIT = (0.0, 1.0)
 GRADE, HUMAN, PREFERENCE = "grade", "human", "-preference"
-THREE_WAY = [1.0, 0.5, 0.0, -1.0]
-"""Values of three-way grades."""
 OUR_GRADERS = r"^deterministic|\bgrade@"
 """Sources of grades that are known to be three-way."""
 OUR_SOURCES = r"^(deterministic|text)( |$)| · "
@@ -241,10 +247,13 @@ def _shares(rows: pl.DataFrame, aspect: str, said: Mapping[str, pl.DataFrame]) -
     values = each.explode().drop_nulls().unique()
     mean_of_words = rows["source"].str.ends_with(MEAN_OF_WORDS)
     single = each.filter(~mean_of_words).explode().drop_nulls().unique()
-    if not single.is_in(THREE_WAY).all() and not (ours and values.is_between(-1.0, 1.0).all()):
+    if not single.is_in(list(THREE_WAY.values())).all() and not (ours and values.is_between(-1.0, 1.0).all()):
         return {}
     names = SHARES if ours else _known_shares(rows, aspect, single)
-    exact = each.list.eval(pl.element().is_null() | pl.element().is_in(THREE_WAY)).list.all() & ~mean_of_words
+    exact = (
+        each.list.eval(pl.element().is_null() | pl.element().is_in(list(THREE_WAY.values()))).list.all()
+        & ~mean_of_words
+    )
     known = (rows["status"] == OK) & exact
     status = pl.when((pl.col("status") == OK) & ~exact).then(pl.lit(SEVERAL_ANSWERS)).otherwise("status")
     return {

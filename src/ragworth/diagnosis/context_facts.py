@@ -12,6 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from ragworth.data import OK, Contexts, Judgments, Outcomes, Ratings
+from ragworth.formats.grades import THREE_WAY
 from ragworth.metrics.utility import HARD, WEAK, reader_judged, utilities
 
 KEYS = ["query", "passage"]
@@ -78,9 +79,6 @@ ETA = 3.0
 
 PASSAGE_KINDS = ("helpful", "harmless", "distracting", "misleading")
 """What a passage does to the model, by its utility u: u ≥ 0.2; |u| < 0.2; −0.8 ≤ u ≤ −0.2; u < −0.8."""
-
-GRADE_SCORES = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong": -1.0}
-"""Words for grades, with their values."""
 
 WORDS = re.compile(r"\w+")
 SPACES = {code: " " for code in range(128) if not WORDS.match(chr(code))}
@@ -303,5 +301,5 @@ def _combined_grade(words: Sequence[str | None]) -> str | None:
     known = Counter(word for word in words if word is not None)
     if not known:
         return None
-    mean = sum(GRADE_SCORES[word] * number for word, number in known.items()) / known.total()
-    return min(known, key=lambda word: (-known[word], abs(GRADE_SCORES[word] - mean), GRADE_SCORES[word]))
+    mean = sum(THREE_WAY[word] * number for word, number in known.items()) / known.total()
+    return min(known, key=lambda word: (-known[word], abs(THREE_WAY[word] - mean), THREE_WAY[word]))

@@ -171,7 +171,7 @@ def _find_clash(cells: Sequence[Grade], found: ReadGrades) -> tuple[int, int] | 
     return None if beyond is None or within is None else (within, beyond)
 
 
-class Places(NamedTuple):
+class GradePlaces(NamedTuple):
     """The line or number of each grade in a file; ``unit`` says which of these."""
 
     numbers: Sequence[int]
@@ -192,7 +192,7 @@ class GradeColumn(NamedTuple):
     aspect: str
     cells: Sequence[Grade]
     file: str
-    places: Callable[[], Places]
+    places: Callable[[], GradePlaces]
 
     def read(self, notes: list[str], *, certain: bool) -> ReadGrades | None:
         """Read the grades; None, and a note, if nothing in the column is one and it isn't ``certain`` to have some."""
@@ -297,7 +297,7 @@ class LogGrades(NamedTuple):
         return Outcomes(pl.DataFrame(rows, schema=Outcomes.schema, orient="row"), source=self.source)
 
     def _column(self, aspect: str, given: Sequence[tuple[Grade, int]]) -> GradeColumn:
-        places = Places([place for _, place in given], self.unit)
+        places = GradePlaces([place for _, place in given], self.unit)
         cells = [cell for cell, _ in given]
         return GradeColumn(self.columns.get(aspect, aspect), aspect, cells, self.source, lambda: places)
 

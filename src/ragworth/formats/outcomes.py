@@ -23,7 +23,7 @@ from ragworth.formats.grades import (
     MEAN_OF_WORDS,
     PEOPLE,
     GradeColumn,
-    Places,
+    GradePlaces,
     ReadGrades,
     direction_of_name,
     number_of,
@@ -150,13 +150,13 @@ class _Table:
         cells = self.frame[name].gather(list(rows)).to_list()
         return GradeColumn(name, aspect, cells, self.path, partial(self._places, rows))
 
-    def _places(self, rows: Sequence[int]) -> Places:
+    def _places(self, rows: Sequence[int]) -> GradePlaces:
         """The lines of rows in a text file, or else their numbers."""
         is_text = ".parquet" not in Path(self.path).suffixes and can_read_again(self.path)
         lines = read_text_csv(self.path).line if is_text else ()
         if len(lines) != self.frame.height:  # rows were skipped
-            return Places([row + 1 for row in rows], "row")
-        return Places([int(lines[row]) for row in rows], "line")
+            return GradePlaces([row + 1 for row in rows], "row")
+        return GradePlaces([int(lines[row]) for row in rows], "line")
 
     def _graded(self, name: str, rows: pl.DataFrame, grades: ReadGrades) -> pl.DataFrame:
         """The rows with the values and sources of their grades."""
