@@ -65,8 +65,8 @@ class LogSpec:
     prepare: makes a row whose fields have paths of one that hasn't.
     collect: makes rows of all rows, where a record is spread over several.
     quiet: the other fields are the tool's own, and no note names them.
-    ask: texts in other fields are an error, which asks what they are.
-    general: how general the signs are, as in :class:`ragworth.formats.contract.Format`.
+    general: how general the signs are, as in :class:`ragworth.formats.contract.Format`. In logs with usual
+        names, texts in other fields are an error, which asks what they are.
     expected: what a row should have, for errors; by default the main fields.
     """
 
@@ -79,7 +79,6 @@ class LogSpec:
     prepare: Callable[[Row, FieldFinder], Row] = lambda row, finder: row
     collect: Callable[[PlacedRows, FieldFinder, Reject], PlacedRows] = lambda rows, finder, reject: rows
     quiet: bool = False
-    ask: bool = False
     general: int = 0
     expected: str = ""
 
@@ -108,11 +107,6 @@ class LogSpec:
         found = self.rows(document) if callable(self.rows) else find(document, self.rows)
         return found if isinstance(found, list) else None
 
-    def is_document(self, value: Any) -> bool:
-        """Tell whether a value is a document of the library."""
-        row = as_row(value)
-        return bool(self.documents) and row is not None and has_keys(row, self.documents)
-
     def parse(self, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
         """Make a record of each row. A note names the unused columns."""
 
@@ -130,7 +124,7 @@ class LogSpec:
                 unused.see(row, finder)
             except WrongLineError as error:
                 reject(place, str(error))
-        if self.ask:
+        if self.general:
             unused.check(finder, rows.source)
         finder.notes += [] if self.quiet else unused.notes()
 
@@ -177,7 +171,7 @@ class LogSpec:
         def reject(place: int, problem: str) -> None:
             reject_row(rows, bad, place, problem, skip=True, expected=self.expectation)
 
-        if first is not None and self.is_document(first[1]):
+        if first is not None and self.documents and has_keys(as_row(first[1]) or {}, self.documents):
             documents = _read_documents(rows, reject)
             self._check_bad(rows, bad, finder, skip=skip)
             return LoadedCollection(Collection.of(**documents, notes=(*_skipped_note(rows, bad), *finder.notes)))
@@ -301,7 +295,6 @@ FORMAT = GeneralSpec(
     title="a RAG log",
     signs=(),
     fields={},
-    ask=True,
     general=2,
     expected="a question in each record, and an answer or passages",
 ).format()

@@ -8,8 +8,7 @@ in different queries are made unique.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 import polars as pl
 
@@ -21,7 +20,6 @@ from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.grades import LogGrades
 from ragworth.formats.logs.collector import LogCollector
 from ragworth.formats.logs.fields import mapping_hint
-from ragworth.formats.logs.records import LoggedPassage
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
@@ -133,26 +131,38 @@ class LogBuilder(LogCollector):
         return Judgments(columns, source=self.source)
 
     def _match_relevant(self, known: Mapping[tuple[str, str], float], notes: list[str]) -> dict[tuple[str, str], float]:
-        """Find the passages known to be relevant among those shown; the others become passages too."""
+        """Find the passages known to be relevant among those shown, by id or text; the others become passages too."""
         if not self.relevant:
             return {}
         shown: dict[str, dict[str, str]] = {}
         for _, query, _, name, _ in self.rows:
             if query in self.relevant:
                 shown.setdefault(query, {})[name] = plain_text(self.texts.get(name, ""))
-        found = find_references(self.relevant, shown)
-        if not found.hits and self.rows:
+        relevant: list[tuple[str, str]] = []
+        unseen: dict[str, str] = {}
+        references = [(query, each) for query, passages in self.relevant.items() for each in dict.fromkeys(passages)]
+        hits = 0
+        for query, passage in references:
+            wanted = plain_text(passage.text or "")
+            texts = shown.get(query, {}).items()
+            found = [name for name, text in texts if passage.id == name or _is_same(wanted, text)]
+            hits += bool(found)
+            if not found:
+                found = [passage.id if passage.id is not None else text_id(passage.text or "")]
+                unseen |= {found[0]: passage.text} if passage.text is not None else {}
+            relevant += [(query, name) for name in found]
+        if not hits and self.rows:
             self._note(
                 notes,
-                f"none of the {found.total:,} reference passages is among those retrieved, by id or text; "
+                f"none of the {len(references):,} reference passages is among those retrieved, by id or text; "
                 "they were not used as relevance labels, because every system would score 0",
             )
             return {}
-        if self.rows and found.hits < found.total:
-            hits = f"{found.hits:,} of {found.total:,}"
-            self._note(notes, f"{hits} reference passages are among those retrieved, by id or text")
-        self.texts = found.unseen | self.texts
-        return {key: 1.0 for key in found.relevant if key not in known}
+        if self.rows and hits < len(references):
+            of_all = f"{hits:,} of {len(references):,}"
+            self._note(notes, f"{of_all} reference passages are among those retrieved, by id or text")
+        self.texts = unseen | self.texts
+        return {key: 1.0 for key in relevant if key not in known}
 
     def _contexts(self, notes: list[str]) -> Contexts | None:
         if not self.shown:
@@ -220,37 +230,6 @@ def check_questions(log: LogCollector) -> None:
 def _are_apart(groups: Iterable[set[str]]) -> bool:
     groups = list(groups)
     return sum(map(len, groups)) == len(set().union(*groups))
-
-
-class FoundReferences(NamedTuple):
-    """Pairs of query and relevant passage, the texts of passages that were not shown, and how many were."""
-
-    relevant: list[tuple[str, str]]
-    unseen: dict[str, str]
-    hits: int
-    total: int
-
-
-def find_references(
-    references: Mapping[str, Sequence[LoggedPassage]], shown: Mapping[str, Mapping[str, str]]
-) -> FoundReferences:
-    """Find the reference passages of each query among the passages ``shown``, their plain texts by name: by id or text.
-
-    A text is found if it equals another, or one contains the other.
-    """
-    relevant: list[tuple[str, str]] = []
-    unseen: dict[str, str] = {}
-    hits = total = 0
-    for query, passages in references.items():
-        for passage in dict.fromkeys(passages):
-            wanted, texts = plain_text(passage.text or ""), shown.get(query, {})
-            found = [name for name, text in texts.items() if passage.id == name or _is_same(wanted, text)]
-            hits, total = hits + bool(found), total + 1
-            if not found:
-                found = [passage.id if passage.id is not None else text_id(passage.text or "")]
-                unseen |= {found[0]: passage.text} if passage.text is not None else {}
-            relevant += [(query, name) for name in found]
-    return FoundReferences(relevant, unseen, hits, total)
 
 
 def _is_same(wanted: str, text: str) -> bool:
