@@ -154,14 +154,16 @@ class Path(NamedTuple):
 
     def get(self, value: Any) -> Any:
         """Return the value at the place, or None."""
-        found = value[self.place] if isinstance(value, dict) and self.place in value else follow(value, self.place)
+        place = self.place
+        is_key = isinstance(value, dict) and place and (place in value or "." not in place)
+        found = value.get(place) if is_key else follow(value, place)
         return CONVERTERS[self.converter](found) if self.converter and found is not None else found
 
 
 @lru_cache(maxsize=4096)
 def parse_paths(text: str) -> tuple[Path, ...]:
     """Parse alternatives such as ``outputs.answer | outputs@assistant``."""
-    return tuple(Path(*part.strip().split("@")) for part in text.split("|"))
+    return tuple(Path(*part.strip().split("@")) for part in text.split("|") if part.strip())
 
 
 def find(value: Any, paths: str) -> Any:
@@ -176,13 +178,13 @@ def follow(value: Any, place: str) -> Any:
     """
     if not place:
         return value
-    if isinstance(value, Mapping) and place in value:
-        return value[place]
+    if not isinstance(value, dict):
+        value = parse_if_json(value)
     first, dot, rest = place.partition(".")
-    value = parse_if_json(value)
     if isinstance(value, list):
         inner = value[int(first)] if first.isdecimal() and int(first) < len(value) else None
-    else:
-        row = as_row(value)
-        inner = None if row is None else row.get(first)
-    return follow(inner, rest) if dot and inner is not None else inner
+        return follow(inner, rest) if dot else inner
+    row = value if isinstance(value, dict) else as_row(value)
+    if row is None or place in row:
+        return None if row is None else row[place]
+    return follow(row[first], rest) if dot and first in row else None

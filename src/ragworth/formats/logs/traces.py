@@ -101,8 +101,10 @@ class TraceStep(NamedTuple):
 
 def values_at(span: Span, paths: str) -> Iterator[Any]:
     """Return the values at the paths, without those that say nothing. An empty list says that there is nothing."""
-    values = (parse_if_json(path.get(span)) for path in parse_paths(paths)) if paths else ()
-    return (value for value in values if is_given(value) and value not in ("", {}))
+    for path in parse_paths(paths):
+        value = path.get(span)
+        if is_given(value) and value not in ("", {}):
+            yield parse_if_json(value)
 
 
 def value_at(span: Span, paths: str) -> Any:
