@@ -131,8 +131,9 @@ def read_columns(
 
 
 def _last_fields(chunk: bytes, fields: int) -> Iterator[bytes]:
-    """The last fields of rows in evenly spaced parts of a chunk."""
-    for low in range(0, len(chunk), max(len(chunk) // SAMPLES, SAMPLE_BYTES)):
+    """The last fields of rows in evenly spaced parts of a chunk, from its first to its last line."""
+    spare = max(len(chunk) - SAMPLE_BYTES, 0)
+    for low in sorted({spare * i // (SAMPLES - 1) for i in range(SAMPLES)}):
         start = chunk.find(b"\n", low - 1) + 1 if low else 0
         for line in chunk[start : chunk.find(b"\n", low + SAMPLE_BYTES) + 1 or None].splitlines():
             if is_row(line) and len(row := line.split()) == fields:
