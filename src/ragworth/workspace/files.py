@@ -170,7 +170,7 @@ def with_columns(path: PathOrStr, columns: Mapping[str, str] | None) -> tuple[Pa
     A path with a format in front stays as it is.
     """
     prefix, place = formats.Spec.of(path)
-    if not isinstance(place, Head) and not Path(place).is_file():
+    if not isinstance(place, Head) and (not Path(place).is_file() or (prefix and not columns)):
         return path, None
     head = read_head(place)
     rest = path if prefix else head
@@ -370,14 +370,14 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
         looked = replace(head, kind="text", data=head.content[:HEAD_BYTES])
     reader = f"{prefix}:{head}" if prefix else head
     why: FormatError | None = None
-    if (form is not None and form.load_rows is not None) or mapped:
+    loggable = form is not None and form.load_rows is not None
+    if loggable or (mapped and form is None):
         try:
             return [_read_log(reader, name, spec, mapped)]
-        except NothingLoggedError as error:
-            why = error
-        except FormatError:
-            if form is not None or not mapped:
+        except FormatError as error:
+            if loggable and not isinstance(error, NothingLoggedError):
                 raise
+            why = error
     contents = contents_of(looked, form)
     if not contents:
         raise why or unknown_error(looked)

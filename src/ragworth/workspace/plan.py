@@ -158,7 +158,7 @@ class _Planner:
     def _conflict(self, each: ReadFile) -> str:
         """Say which other file has the place of a file, or its rows; empty if none does."""
         table, key = KEYS[each.kind]
-        whole = self.plan.has("collection", "from") and not self._of("references")
+        whole = any(words == KIND_NAMES["collection"] for words, _ in self.plan.used)
         if each.kind in ("queries", "passages") and whole:
             return "the collection that comes in one piece has texts"
         if each.kind == "qrels" and self.texts.relevance is not None:
