@@ -296,11 +296,13 @@ def test_outcomes_out_of_a_file_go_before_those_of_graders(
 ) -> None:
     folder = workspace(tmp_path / "w", TOML.replace("judge = true", 'files = "outcomes.csv"'))
     rows = [(system, query, 1.0, 0.5) for system in ("first", "second") for query in QUERIES]
-    pl.DataFrame(rows, schema=["system", "query", "grade", "likes"], orient="row").write_csv(folder / "outcomes.csv")
+    pl.DataFrame(rows, schema=["system", "query", "grade", "higher_likes"], orient="row").write_csv(
+        folder / "outcomes.csv"
+    )
     found = results(folder)
     assert found.outcomes is not None
     names = found.outcomes.frame["aspect"].unique(maintain_order=True).to_list()
-    assert names == ["grade", "likes", "deterministic-grade"]
+    assert names == ["grade", "higher_likes", "deterministic-grade"]
     assert found.outcomes.frame.filter(pl.col("aspect") == "grade")["value"].to_list() == [1.0] * 6
     assert found.said["deterministic"]["aspect"].unique().to_list() == ["deterministic-grade"]
 
