@@ -44,6 +44,12 @@ def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
     assert rows(path) == [("a", "1", "grade", -1.0)]
 
 
+def test_the_labels_of_financebench_are_grades(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("system,query,label\na,1,Correct Answer\na,2,Incorrect Answer\na,3,Failed to Answer\n")
+    assert [value for *_, value in rows(path)] == [1.0, -1.0, 0.0]
+
+
 def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text("system,query,remark\na,1,good\n")

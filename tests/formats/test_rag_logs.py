@@ -405,3 +405,12 @@ def test_odd_values(save: Save) -> None:
     assert loaded.answers.frame["text"].to_list() == loaded.collection.answers["text"].to_list() == ["Yes"]
     with pytest.raises(FormatError, match="UTF-16"):
         load(save("log16.jsonl", json.dumps(row).encode("utf-16")))
+
+
+def test_a_passage_without_a_text_beside_others_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    shown = [{"id": "a", "text": "The mill is old."}, {"id": "b", "text": None}]
+    path.write_text(json.dumps({"question": "How old?", "response": "Very.", "contexts": shown}))
+    contexts = load(path).contexts
+    assert contexts is not None
+    assert "some passages of a context have an id and no text, others have one" in contexts.notes[0]

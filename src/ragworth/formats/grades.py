@@ -30,11 +30,12 @@ THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong"
 """Values of three-way grades."""
 
 WORDS = {
-    "correct": ("correct", "right"),
+    "correct": ("correct", "right", "correct-answer"),
     "partially-correct": ("partially-correct", "partly-correct", "partial"),
-    "abstained": ("abstained", "refused", "no-answer", "not-attempted"),
-    "wrong": ("wrong", "incorrect"),
+    "abstained": ("abstained", "refused", "no-answer", "not-attempted", "failed-to-answer"),
+    "wrong": ("wrong", "incorrect", "incorrect-answer"),
 }
+"""Words of three-way grades; FinanceBench's labels end in *answer*."""
 VALUES_OF_WORDS = {word: THREE_WAY[grade] for grade, words in WORDS.items() for word in words}
 TRUTH = {"true": True, "yes": True, "pass": True, "passed": True, "false": False, "no": False, "fail": False}
 TRUTH["failed"] = False

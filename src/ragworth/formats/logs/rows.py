@@ -194,8 +194,12 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
 
 
 def _note_other_text(shown: Any, passages: Sequence[LoggedPassage] | None, finder: FieldFinder) -> None:
-    """Note that passages have an id, no text under a known name, and something under another that may be the text."""
-    if not passages or any(each.text is not None for each in passages):
+    """Note passages without a text: some of a context, or all of it, perhaps with texts under an unknown name."""
+    with_text = [each.text is not None for each in passages or () if not each.is_empty_search]
+    if all(with_text):
+        return
+    if any(with_text):
+        finder.note("some passages of a context have an id and no text, others have one")
         return
     rows = [each for each in shown if isinstance(each, Mapping)] if isinstance(shown, list | tuple) else []
     if not rows:
