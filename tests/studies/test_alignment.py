@@ -411,7 +411,7 @@ def test_a_published_protocol_sets_what_is_not_given(tmp_path: Path, opened: Ope
     assert found.findings.settings["settings"]["protocol"] == "paper"
 
 
-@pytest.mark.parametrize(("outcome", "sign"), [("hallucination", -1), ("helpfulness", 1)])
+@pytest.mark.parametrize(("outcome", "sign"), [("hallucination", -1), ("faithfulness", 1)])
 def test_outcomes_of_which_lower_is_better_are_predicted_the_other_way(tmp_path: Path, outcome: str, sign: int) -> None:
     results = planted.given(tmp_path / "results")
     rows = results.scores.frame.filter(pl.col("metric") == "nDCG@5")

@@ -266,10 +266,10 @@ def test_the_interval_of_a_difference_shows_that_it_leaves_out_0() -> None:
 def test_other_grades_that_contradict_the_verdict_are_named() -> None:
     high, low = [4.0, 5.0] * 10, [1.0, 2.0] * 10
     found = overview(
-        {"stars": {"a": high, "b": low}, "helpfulness": {"a": low, "b": high}, "pace": {"a": high, "b": low}}
+        {"score": {"a": high, "b": low}, "faithfulness": {"a": low, "b": high}, "pace": {"a": high, "b": low}}
     )
     assert found.headline.startswith("a answers best")
-    assert found.headline.endswith("By helpfulness as computed here, b is significantly better than a.")
+    assert found.headline.endswith("By faithfulness as computed here, b is significantly better than a.")
 
 
 def test_our_grades_do_not_speak_against_peoples() -> None:
