@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ragworth.answer_outcomes import outcome_scores
-from ragworth.core.errors import FormatError
+from ragworth.core.errors import FormatError, TableError
 from ragworth.formats import outcomes
 from ragworth.formats.grades import GradeError
 
@@ -42,6 +42,13 @@ def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "long.tsv"
     path.write_text("system\tquery\taspect\tvalue\na\t1\tgrade\t-1\n")
     assert rows(path) == [("a", "1", "grade", -1.0)]
+
+
+def test_a_table_without_its_header_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text("a,q1,correct\na,q2,wrong\n")
+    with pytest.raises(TableError, match="system"):
+        outcomes.read(path)
 
 
 def test_the_labels_of_financebench_are_grades(tmp_path: Path) -> None:

@@ -117,6 +117,8 @@ class _Table:
                 expected="system, query, aspect, value; or one column per aspect",
             )
         keys = self.frame.select(name for name in self.frame.columns if name in IDS | {"source"})
+        if not keys.columns:
+            return self.frame  # a table without its header; the check of the table says what is missing
         parts = [
             self._graded(name, keys, grades).with_columns(aspect=pl.lit(_aspect(name, columns)))
             for name, grades in columns.items()
