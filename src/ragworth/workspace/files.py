@@ -156,8 +156,9 @@ def read_run(
     form, place = formats.choose(path, "contexts", columns)
     if form.load_rows is None and form.name != "jsonl":
         contexts = form.do("contexts")(place, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
-        return LoadedCollection(Collection(), contexts)
-    loaded = formats.load(path, columns, skip_bad_lines=skip_bad_lines)
+        loaded = LoadedCollection(Collection(), contexts)
+    else:
+        loaded = formats.load(path, columns, skip_bad_lines=skip_bad_lines)
     if loaded.contexts is None and loaded.answers is None and loaded.outcomes is None:
         expected = "a run, or a log of queries with contexts or answers"
         raise FormatError("it has texts only: nothing was retrieved or answered", file=str(path), expected=expected)
