@@ -522,3 +522,19 @@ def test_the_line_of_excel_above_the_header(first: str, save: Save) -> None:
     with pytest.raises(FormatError) as caught:
         load(save("log.csv", f"{first}question;response;expected\nWho?;Ann;Ann\nWhen?;1820\n"))
     assert caught.value.line == 4
+
+
+def test_an_answer_beside_a_prediction_is_accepted_also_with_contexts(save: Save) -> None:
+    row = {"question": "Who built it?", "prediction": "Bo", "answer": "Ada", "contexts": ["Ada built it."]}
+    loaded = load(save("log.jsonl", as_lines(row)))
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == ["Bo"]
+    assert loaded.collection.answers["text"].to_list() == ["Ada"]
+
+
+def test_a_history_beside_a_question_is_not_the_log_of_a_chat(save: Save) -> None:
+    history = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hi."}]
+    row = {"question": "Who built it?", "messages": history, "answer": "Ada", "ground_truth": "Ada"}
+    loaded = load(save("log.jsonl", as_lines(row)))
+    assert loaded.answers is not None
+    assert loaded.answers.frame["text"].to_list() == ["Ada"]

@@ -157,7 +157,8 @@ CHAT = LogSpec(
     name="chat",
     title="a log of a chat model",
     signs=(
-        "messages.0.role|input.0.role|request.messages.0.role !observations !traceId !trace_id !run_type !vars",
+        "messages.0.role|input.0.role|request.messages.0.role !question|user_input"
+        " !observations !traceId !trace_id !run_type !vars",
         "response.choices|response.output.0.type|output.choices|completion.choices|choices !vars !run_type !traceId",
         "input output.0.type !observations !traceId !trace_id",
     ),

@@ -65,7 +65,8 @@ RAGAS = LogSpec(
     title="a ragas dataset",
     signs=(
         "user_input retrieved_contexts|response|reference|reference_contexts",
-        "question contexts answer|ground_truth|ground_truths !predicted_answer !predicted_answers",
+        "question contexts answer|ground_truth|ground_truths !predicted_answer|predicted_answers|prediction"
+        " !generated_answer|model_answer|system_answer",
     ),
     fields={
         "query": "query_id | sample_id | id",
