@@ -31,7 +31,7 @@ def test_a_folder(save: Save) -> None:
     assert read_ratings(f"crux:{folder}") == found.collection.ratings
     for bad, words in (
         ('{"q1": [[5, 0]]}', "1 rows of ratings for 2 passages"),
-        ('{"q1": [[5, 0], [7, 0]]}', "the rating is 7"),
+        ('{"q1": [[5, 0], [7, 0]]}', "the rating of 'q1' is 7"),
     ):
         save("c/ratings.oracle.bm25.json", bad)
         with pytest.raises(FormatError, match=words):
@@ -49,7 +49,7 @@ def test_a_log(save: Save) -> None:
         ("t-2", "c", "0", 3.0),
     ]
     for bad, words in (
-        ("t-1\n['a']\n[[9]]\n", "line 3: topic 't-1': the rating is 9"),
+        ("t-1\n['a']\n[[9]]\n", "line 3: topic 't-1': the rating of 't-1' is 9"),
         ("t-1\n['a']\n[[9]\n", "line 3: topic 't-1'"),
         ("t-1\n['a']\n", "ratings of the last topic, 't-1', are missing"),
         ("nothing\n", "no topics"),

@@ -19,12 +19,12 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 def test_a_column_of_numbers_is_an_aspect(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
-    path.write_text("system,query,helpful,comment,stars\na,1,4,good,1.5\na,2,5,,2\n")
+    path.write_text("system,query,higher_helpful,comment,faithfulness\na,1,4,good,0.5\na,2,5,,1\n")
     assert rows(path) == [
-        ("a", "1", "helpful", 4.0),
-        ("a", "2", "helpful", 5.0),
-        ("a", "1", "stars", 1.5),
-        ("a", "2", "stars", 2.0),
+        ("a", "1", "higher_helpful", 4.0),
+        ("a", "2", "higher_helpful", 5.0),
+        ("a", "1", "faithfulness", 0.5),
+        ("a", "2", "faithfulness", 1.0),
     ]
     pl.read_csv(path).write_parquet(tmp_path / "wide.parquet")
     assert rows(tmp_path / "wide.parquet") == rows(path)
@@ -32,10 +32,27 @@ def test_a_column_of_numbers_is_an_aspect(tmp_path: Path) -> None:
 
 def test_an_empty_cell_is_no_outcome_and_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
-    path.write_text("system,query,helpful\na,1,4\na,2,\nb,1,\n")
+    path.write_text("system,query,higher_helpful\na,1,4\na,2,\nb,1,\n")
     found = outcomes.read(path)
     assert found.frame.select("system", "query", "value").rows() == [("a", "1", 4.0)]
-    assert found.notes == (f"{path}: 2 empty cells in 'helpful': no outcome",)
+    assert found.notes == (f"{path}: 2 records (line 3, 4) without a grade 'higher_helpful'; missing, not wrong",)
+
+
+def test_a_column_says_which_way_it_is_better_or_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    path.write_text("system,query,stars\na,1,4\na,2,5\n")
+    with pytest.raises(FormatError, match="nothing says which way stars is better") as caught:
+        outcomes.read(path)
+    assert caught.value.remedy == "call it higher_stars or lower_stars"
+    path.write_text("system,query,stars,grade\na,1,4,1\na,2,5,0\n")
+    assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", 0.0)]
+    assert "nothing says which way stars is better, so it is not used" in outcomes.read(path).notes[0]
+
+
+def test_systems_with_grades_for_other_questions_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text("system,query,grade\na,1,1\na,2,0\nb,1,1\n")
+    assert outcomes.read(path).notes == (f"{path}: not all systems have grades for the same questions: a 2, b 1",)
 
 
 def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
@@ -60,7 +77,7 @@ def test_the_labels_of_financebench_are_grades(tmp_path: Path) -> None:
 def test_a_table_without_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "words.csv"
     path.write_text("system,query,remark\na,1,good\n")
-    with pytest.raises(FormatError, match=r"no column of numbers among .*remark"):
+    with pytest.raises(FormatError, match=r"no column of grades among .*remark"):
         outcomes.read(path)
 
 
@@ -91,8 +108,9 @@ def test_a_label_that_says_nothing_is_missing_and_noted(tmp_path: Path) -> None:
     )
     assert rows(path) == [("a", "1", "human", 1.0)]
     notes = "\n".join(outcomes.read(path).notes)
-    assert "2 records (line 3, 4) without a grade 'human_label': it says 'unsure', 'n/a'; missing, not wrong" in notes
-    assert "confidence, version not used" in notes and "1 empty cell in 'human_label'" in notes
+    says = "it says 'unsure', 'n/a'; missing, not wrong"
+    assert f"3 records (line 3, 4, 5) without a grade 'human_label': {says}" in notes
+    assert "nothing says which way confidence, version is better, so it is not used" in notes
 
 
 def test_the_simplest_table_of_labels_has_people_s(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ FILES = {
 def test_off_the_scale(name: str, value: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(FILES[name].format(value))
-    with pytest.raises(FormatError, match=f"the rating is {float(value):g}") as error:
+    with pytest.raises(FormatError, match=f"the rating is {float(value):,g}") as error:
         read_ratings(path)
     assert (error.value.file, error.value.line) == (str(path), 3)
     assert error.value.expected == "a whole number from 0 to 5"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +23,12 @@ from ragworth.data import Contexts, Ratings
 from ragworth.data.collection import Collection
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import PathOrStr, bad_lines_error, read_chunks, read_lines, run_name
-from ragworth.formats.grades import RATING, off_scale
 from ragworth.formats.trec import read_run
-from ragworth.formats.values import (
-    WrongLineError,
-    as_dict,
-    as_id,
-    as_list,
-    as_number,
-    as_object,
-    as_text,
-    read_values,
-)
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_object, as_rating, as_text, read_values
 
 FOLDER = "a folder with *.request.jsonl, subquestions*.json, *.run and ratings*.RUN.json"
 REQUESTS = '{"id": …, "request": …} on each line'
-SUBQUESTIONS = '{"QUERY": ["sub-question", …], …}'
-MATRICES = '{"QUERY": [[rating, …], …], …}'
+LISTS = '{"QUERY": [sub-question, …], …}, or [[rating, …], …] for each query'
 LOG = "for each topic its name, then ['passage', …] and the line after it [[rating, …], …]"
 TOPIC_NAME = re.compile(r"[^\s\[\]]+")
 
@@ -48,24 +39,21 @@ RatingRow = tuple[str, str, str, float]
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read a folder of released files: requests as queries, sub-questions, runs and ratings."""
     folder = Path(path)
-    requests, questions = _find(folder, "*.request.jsonl*"), _find(folder, "subquestions*.json*")
+    requests, questions, run_files, matrices = (
+        sorted(file for file in folder.glob(pattern) if file.is_file())
+        for pattern in ("*.request.jsonl*", "subquestions*.json*", "*.run*", "ratings*.json*")
+    )
     if len(requests) != 1 or len(questions) != 1:
         raise FormatError("not one file of requests and one of sub-questions", file=str(folder), expected=FOLDER)
-    runs = [read_run(file, skip_bad_lines=skip_bad_lines) for file in _find(folder, "*.run*")]
-    matrices = _find(folder, "ratings*.json*")
-    notes = (f"{folder}: {format_list([file.name for file in matrices[1:]])} not read",) if len(matrices) > 1 else ()
+    runs = [read_run(file, skip_bad_lines=skip_bad_lines) for file in run_files]
     collection = Collection.of(
         queries=[row for _, row in read_values(requests[0], [], skip=False, expected=REQUESTS, parse=_parse_request)],
         subquestions=_read_subquestions(questions[0]),
         ratings=_read_matrices(matrices[0], runs) if matrices else None,
         source=str(folder),
-        notes=notes,
+        notes=(f"{folder}: {format_list([file.name for file in matrices[1:]])} not read",) if matrices[1:] else (),
     )
     return LoadedCollection(collection, Contexts.concat(runs) if runs else None)
-
-
-def _find(folder: Path, pattern: str) -> list[Path]:
-    return sorted(file for file in folder.glob(pattern) if file.is_file())
 
 
 def _parse_request(value: Any) -> dict[str, str]:
@@ -73,56 +61,52 @@ def _parse_request(value: Any) -> dict[str, str]:
     return {"query": as_id(item.get("id"), "id"), "text": as_text(item.get("request"), "request")}
 
 
-def _read_lists(path: Path, expected: str) -> dict[str, list[Any]]:
-    """Read an object of lists."""
-    try:
-        document = as_dict(parse_json(b"".join(read_chunks(path))), "the file")
-        return {query: as_list(value, f"the value of {query!r}") for query, value in document.items()}
-    except (ValueError, WrongLineError) as error:
-        raise FormatError(
-            f"this is no JSON object of lists ({str(error)[:60]})", file=str(path), expected=expected
-        ) from error
+def _read_lists(path: Path) -> dict[str, list[Any]]:
+    document = as_dict(parse_json(b"".join(read_chunks(path))), "the file")
+    return {query: as_list(value, f"the value of {query!r}") for query, value in document.items()}
 
 
 def _read_subquestions(path: Path) -> list[dict[str, str]]:
-    lists = _read_lists(path, SUBQUESTIONS).items()
-    try:
+    with _errors_of(path):
         return [
             {"query": query, "subquestion": str(number), "text": as_text(text, "sub-question")}
-            for query, texts in lists
+            for query, texts in _read_lists(path).items()
             for number, text in enumerate(texts)
         ]
-    except WrongLineError as error:
-        raise FormatError(str(error), file=str(path), expected=SUBQUESTIONS) from error
 
 
 def _read_matrices(path: Path, runs: list[Contexts]) -> Ratings:
-    """The matrices of a file, for the passages of the run that its name ends in; the shortest name of several."""
+    """Read the matrices for the passages of the run that the file's name ends in; the shortest name of several."""
     name = run_name(path).rpartition(".")[2]
-    fitting = sorted((run for run in runs if run.systems[0].startswith(name)), key=lambda run: len(run.systems[0]))
-    if not fitting:
+    rated = [run for run in runs if run.systems[0].startswith(name)]
+    if not rated:
         raise FormatError(f"there is no run {name!r}, whose passages are rated", file=str(path), expected=FOLDER)
-    shown = dict(fitting[0].frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
-    rows: list[RatingRow] = []
-    for query, matrix in _read_lists(path, MATRICES).items():
-        try:
-            rows += _matrix_rows(query, shown.get(query, []), matrix)
-        except WrongLineError as error:
-            raise FormatError(f"query {quote_short(query, 24)}: {error}", file=str(path), expected=RATING) from error
+    run = min(rated, key=lambda run: len(run.systems[0]))
+    passages = dict(run.frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
+    with _errors_of(path):
+        matrices = _read_lists(path).items()
+        rows = [row for query, matrix in matrices for row in _matrix_rows(query, passages.get(query, []), matrix)]
     return _ratings(rows, path)
 
 
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Say in which file the error is."""
+    try:
+        yield
+    except (ValueError, WrongLineError) as error:
+        raise FormatError(str(error)[:120], file=str(path), expected=LISTS) from error
+
+
 def _matrix_rows(query: str, passages: list[str], matrix: list[Any]) -> list[RatingRow]:
+    name = quote_short(query, 24)
     if len(matrix) != len(passages):
-        raise WrongLineError(f"{len(matrix)} rows of ratings for {len(passages)} passages")
-    rows = [
-        (query, passage, str(number), as_number(value, "rating"))
+        raise WrongLineError(f"{len(matrix)} rows of ratings for {len(passages)} passages of {name}")
+    return [
+        (query, passage, str(number), as_rating(value, f"rating of {name}"))
         for passage, row in zip(passages, matrix, strict=True)
-        for number, value in enumerate(as_list(row, "a row"))
+        for number, value in enumerate(as_list(row, f"a row of {name}"))
     ]
-    if wrong := [value for *_, value in rows if off_scale(value)]:
-        raise WrongLineError(f"the rating is {wrong[0]:g}, not {RATING}")
-    return rows
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
@@ -136,13 +120,13 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     name, passages = "", ""
     for number, line in read_lines(path):
         text = line.decode("utf-8", "replace").strip()
-        try:
-            if passages:  # the line after the passages has their ratings
+        if passages:  # the line after the passages has their ratings
+            try:
                 ids, matrix = (as_list(ast.literal_eval(each), "the line") for each in (passages, text))
                 rows += _matrix_rows(name, [as_id(each, "passage") for each in ids], matrix)
-        except (WrongLineError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
-            problem = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
-            raise bad_lines_error(path, [BadLine(number, problem)], LOG) from error
+            except (WrongLineError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
+                problem = f"topic {quote_short(name, 24)}: {str(error)[:80]}"
+                raise bad_lines_error(path, [BadLine(number, problem)], LOG) from error
         passages = text if text.startswith("['") else ""
         name = text if TOPIC_NAME.fullmatch(text) else name
     if passages:

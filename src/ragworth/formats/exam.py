@@ -7,7 +7,7 @@ passages, not runs, so ranks of unlisted passages are missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import polars as pl
@@ -17,8 +17,17 @@ from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.data.collection import Collection
 from ragworth.formats.contract import Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, empty_file_error, skipped_note
-from ragworth.formats.grades import RATING, off_scale
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rank, as_text, read_values
+from ragworth.formats.values import (
+    WrongLineError,
+    as_dict,
+    as_id,
+    as_list,
+    as_number,
+    as_rank,
+    as_rating,
+    as_text,
+    read_values,
+)
 
 EXPECTED = '["query", [{"paragraph_id": …, "text": …, "paragraph_data": …, "exam_grades": …}, …]] on each line'
 CONTEXTS = {"system": pl.String, "query": pl.String, "rank": pl.Int64, "passage": pl.String, "score": pl.Float64}
@@ -26,80 +35,63 @@ CONTEXTS = {"system": pl.String, "query": pl.String, "rank": pl.Int64, "passage"
 T = TypeVar("T")
 
 
-class ExamPassage(NamedTuple):
-    """A passage of a query: its text, relevance labels, places in runs, and ratings of sub-questions."""
+class ExamRows(NamedTuple):
+    """Rows of a line: passages with texts, relevance labels, ratings of sub-questions, and places in runs."""
 
-    passage: str
-    text: str
+    passages: list[tuple[str, str]]
     relevance: list[tuple[str, str, float]]
-    contexts: list[tuple[str, str, int, str, float | None]]
     ratings: list[tuple[str, str, str, float]]
+    contexts: list[tuple[str, str, int, str, float | None]]
 
 
-def _parse_line(value: Any) -> list[ExamPassage]:
+def _parse_line(value: Any) -> ExamRows:
     pair = as_list(value, "the line")
     if len(pair) != 2:
         raise WrongLineError(f"a list of {len(pair)} instead of a query and its passages")
-    query = as_id(pair[0], "query")
-    return [_parse_passage(query, as_dict(each, "a passage")) for each in as_list(pair[1], "the second element")]
+    query, rows = as_id(pair[0], "query"), ExamRows([], [], [], [])
+    for each in as_list(pair[1], "the second element"):
+        passage = as_dict(each, "a passage")
+        name = as_id(passage.get("paragraph_id"), "paragraph_id")
+        rows.passages.append((name, as_text(passage.get("text") or "", "text")))
+        data = as_dict(passage.get("paragraph_data") or {}, "paragraph_data")
+        for row in _objects(data, "judgments"):
+            rows.relevance.append((query, name, as_number(row.get("relevance"), "relevance")))
+        for row in _objects(data, "rankings"):
+            score = None if row.get("score") is None else as_number(row["score"], "score")
+            rank = as_rank(row.get("rank"), "rank")
+            rows.contexts.append((as_id(row.get("method"), "method"), query, rank, name, score))
+        for grades in _objects(passage, "exam_grades")[:1]:
+            for row in _objects(grades, "self_ratings"):
+                rating = as_rating(row.get("self_rating"), "self_rating")
+                rows.ratings.append((query, name, as_id(row.get("question_id"), "question_id"), rating))
+    return rows
 
 
-def _parse_passage(query: str, passage: dict[str, Any]) -> ExamPassage:
-    name, text = as_id(passage.get("paragraph_id"), "paragraph_id"), as_text(passage.get("text") or "", "text")
-    data = as_dict(passage.get("paragraph_data") or {}, "paragraph_data")
-    labels = [(query, name, as_number(row.get("relevance"), "relevance")) for row in _objects(data, "judgments")]
-    contexts = [
-        (as_id(row.get("method"), "method"), query, as_rank(row.get("rank"), "rank"), name, _score(row))
-        for row in _objects(data, "rankings")
-    ]
-    ratings = [
-        (query, name, as_id(row.get("question_id"), "question_id"), as_number(row.get("self_rating"), "self_rating"))
-        for grades in list(_objects(passage, "exam_grades"))[:1]
-        for row in _objects(grades, "self_ratings")
-    ]
-    if wrong := [value for *_, value in ratings if off_scale(value)]:
-        raise WrongLineError(f"the self_rating is {wrong[0]:g}, not {RATING}")
-    return ExamPassage(name, text, labels, contexts, ratings)
-
-
-def _objects(item: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
+def _objects(item: dict[str, Any], name: str) -> list[dict[str, Any]]:
     """The objects in a list; nothing if it is missing."""
-    return (as_dict(each, f"one of {name}") for each in as_list(item.get(name) or [], name))
-
-
-def _score(row: dict[str, Any]) -> float | None:
-    return None if row.get("score") is None else as_number(row["score"], "score")
+    return [as_dict(each, f"one of {name}") for each in as_list(item.get(name) or [], name)]
 
 
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     """Read passage texts, relevance, ratings and the runs' contexts."""
     bad: list[BadLine] = []
-    lines = read_values(path, bad, skip=skip_bad_lines, expected=EXPECTED, parse=_parse_line)
-    passages = [passage for _, line in lines for passage in line]
+    lines = list(read_values(path, bad, skip=skip_bad_lines, expected=EXPECTED, parse=_parse_line))
+    passages, relevance, ratings, contexts = ([row for _, line in lines for row in line[at]] for at in range(4))
     if not passages:
         raise empty_file_error(path, EXPECTED)
     source, notes = str(path), skipped_note(path, bad)
-    texts = {each.passage: each.text for each in reversed(passages)}
-    relevance = pl.DataFrame(
-        [row for each in passages for row in each.relevance], schema=["query", "passage", "value"], orient="row"
-    )
-    ratings = pl.DataFrame(
-        [row for each in passages for row in each.ratings],
-        schema=["query", "passage", "subquestion", "value"],
-        orient="row",
-    )
-    contexts = pl.DataFrame([row for each in passages for row in each.contexts], schema=CONTEXTS, orient="row")
+    texts = pl.DataFrame(passages, schema=["passage", "text"], orient="row").unique("passage", maintain_order=True)
+    labels = pl.DataFrame(relevance, schema=["query", "passage", "value"], orient="row")
+    rated = pl.DataFrame(ratings, schema=["query", "passage", "subquestion", "value"], orient="row")
     collection = Collection.of(
-        passages=[{"passage": name, "text": texts[name]} for name in dict.fromkeys(each.passage for each in passages)],
-        relevance=Judgments(relevance, source=source, notes=notes) if relevance.height else None,
-        ratings=Ratings(ratings, source=source, notes=notes) if ratings.height else None,
+        passages=texts,
+        relevance=Judgments(labels, source=source, notes=notes) if relevance else None,
+        ratings=Ratings(rated, source=source, notes=notes) if ratings else None,
         source=source,
         notes=notes,
     )
-    if not contexts.height:
-        return LoadedCollection(collection)
-    contexts = contexts.sort("system", maintain_order=True)
-    return LoadedCollection(collection, Contexts(contexts, source=source, notes=notes))
+    runs = pl.DataFrame(contexts, schema=CONTEXTS, orient="row").sort("system", maintain_order=True)
+    return LoadedCollection(collection, Contexts(runs, source=source, notes=notes) if contexts else None)
 
 
 def _reader(what: str, part: Callable[[LoadedCollection], T | None]) -> Callable[..., T]:

@@ -18,7 +18,7 @@ from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Format, Head
 from ragworth.formats.files import PathOrStr, run_name
-from ragworth.formats.grades import check_labels
+from ragworth.formats.grades import LABEL, check_scale
 from ragworth.formats.heads import read_document
 from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.tables import (
@@ -134,7 +134,9 @@ def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgment
     if len(fractions) > MOST_FRACTIONS:
         many = f"the labels are {len(fractions):,} different fractions, such as {fractions[0]}"
         notes = (f"{path}: {many}; check that this isn't a run",)
-    return check_labels(Judgments(labels, source=str(path), notes=notes), path, lambda row: None)
+    judgments = Judgments(labels, source=str(path), notes=notes)
+    check_scale(judgments.frame["value"], LABEL, path, lambda row: None)
+    return judgments
 
 
 def _read(path: PathOrStr) -> dict[str, dict[str, Any]] | list[dict[str, Any]]:

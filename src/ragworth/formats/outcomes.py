@@ -1,204 +1,294 @@
-"""Read outcomes of answers from Parquet, CSV or TSV: grades by people or programs.
+"""Read people's and programs' grades of answers, from tables (Parquet, CSV or TSV) and from RAG logs.
 
-A table is long (system, query, aspect, value), or has one column per aspect. Grades may be words such as correct. The
-first column called label, verdict or the like has people's grades; so has a column called value without an aspect.
+A grade comes here as a row with system, query, aspect and a cell. A table is long (system, query, aspect, value), or
+has one column per aspect. The first column called label, verdict or the like has people's grades; so has a column
+called value without an aspect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Container, Iterable, Mapping
+from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.core.errors import FormatError, format_count, format_names
-from ragworth.data import Outcomes
-from ragworth.data.coercion import ID_ALIASES, find_id_column
+from ragworth.core.errors import FormatError, format_count, format_list, format_names, format_places, quote_short
+from ragworth.data import OK, Outcomes
+from ragworth.data.coercion import ID_ALIASES, find_id_column, id_column
 from ragworth.data.collection import plain_text, text_id
-from ragworth.formats.csv import UNNAMED, read_text_csv
-from ragworth.formats.files import PathOrStr, can_read_again
+from ragworth.formats.csv import UNNAMED
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.grades import (
     IN_WORDS,
     MEAN_OF_WORDS,
     PEOPLE,
-    GradeColumn,
-    GradePlaces,
-    ReadGrades,
+    THREE_WAY,
+    Grade,
+    GradeError,
     direction_of_name,
-    number_of,
+    is_three_way,
+    parse_grade,
+    plain_grade,
 )
-from ragworth.formats.tables import read_table
+from ragworth.formats.logs.fields import mapping_hint
+from ragworth.formats.logs.names import GRADE_FIELDS
+from ragworth.formats.tables import read_rows
 
-LABEL_COLUMNS = ("label", "human_label", "human_grade", "annotation", "verdict", "value")
-"""Names of columns that have people's grades."""
-GRADE_COLUMNS = (*LABEL_COLUMNS, PEOPLE, "grade", "correct", "is_correct", "correctness")
-"""Names of columns whose words may be grades; others have comments."""
+ASPECTS = {**{name: aspect for aspect, names in GRADE_FIELDS.items() for name in names}, "value": PEOPLE}
+"""Names of columns that have grades, and what these are called as outcomes."""
+GRADE_COLUMNS = tuple(ASPECTS)
+UNSURE_NAMES = frozenset(("label", "annotation", "value"))
+"""Names of columns that may have comments, classes or clusters instead of grades."""
 QUESTION_COLUMNS = ("question", "question_text", "query_text", "user_input", "user_query")
 """Names of columns that have the text of a question, where there is no id."""
-
 IDS = {name for kind in ("system", "query") for name in ID_ALIASES[kind]}
 COUNTERS = {"seed", "repeat", "trial", UNNAMED, "__index_level_0__"}
 """Names of columns that number the repeats of an answer, or the rows of a pandas data frame."""
+NO_VALUE = "no-value"
+"""Status of a grade that a log doesn't have."""
+
+
+class GradeRow(NamedTuple):
+    """A grade in a log, and the place of its record."""
+
+    system: str
+    query: str
+    aspect: str
+    cell: Grade
+    place: int
+
+
+class GradeFile(NamedTuple):
+    """A file with grades: what its places count, and what it calls the aspects.
+
+    ``certain`` aspects must be grades, because the user or the file says so. Columns of a log can be mapped.
+    """
+
+    name: str
+    unit: str
+    columns: Mapping[str, str]
+    certain: Container[str] = ()
+    is_log: bool = False
+
+
+def read_logged(rows: Iterable[GradeRow], file: GradeFile, notes: list[str]) -> Outcomes | None:
+    """Make outcomes of the grades in a log. Several grades of the same name for an answer are averaged."""
+    texts = [row._replace(cell=None if row.cell is None else str(row.cell)) for row in rows]
+    schema = {name: pl.Int64 if name == "place" else pl.String for name in GradeRow._fields}
+    frame = pl.DataFrame(texts, schema=schema, orient="row")
+    grades = read_grades(frame.with_columns(status=pl.lit(OK), source=pl.lit(file.name or "given")), file, notes)
+    if grades["value"].null_count() == grades.height:
+        return None
+    status = pl.when(pl.col("value").is_null()).then(pl.lit(NO_VALUE)).otherwise("status")
+    return Outcomes(_average(grades, pl.lit(True)).with_columns(status=status), source=file.name)
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
-    """Read the outcomes of a file. Empty cells are noted, and several grades by people for an answer are averaged."""
-    frame, bad = read_table(path, words=GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
-    notes = [*bad]
-    table = _Table(str(path), _with_query(frame), notes)
-    long = table.long() if "aspect" in frame.columns else table.wide()
-    return Outcomes(_average_people(long, str(path), notes), source=str(path), notes=tuple(notes))
+    """Read the outcomes of a table. Empty cells are noted, and several grades by people for an answer are averaged."""
+    frame, skipped, lines = read_rows(path, words=GRADE_COLUMNS, skip_bad_lines=skip_bad_lines)
+    file, notes = GradeFile(str(path), "row" if lines is None else "line", {}), [*skipped]
+    keys = pl.DataFrame([id_column(frame, "system", table="outcomes", source=file.name), _query_ids(frame, file)])
+    keys = keys.with_columns(
+        place=pl.Series(range(1, frame.height + 1) if lines is None else lines, dtype=pl.Int64),
+        status=frame["status"] if "status" in frame.columns else pl.lit(OK),
+        source=frame["source"] if "source" in frame.columns else pl.lit("given"),
+    )
+    if {"aspect", "value"} <= set(frame.columns):
+        rows = keys.with_columns(aspect=frame["aspect"].cast(pl.String), cell=frame["value"].cast(pl.String))
+        columns = dict.fromkeys(rows["aspect"].drop_nulls().unique(), "value")
+        grades = read_grades(rows, file._replace(columns=columns, certain=columns), notes)
+    else:
+        grades = _read_wide(frame, keys, file, notes)
+    if "status" not in frame.columns:
+        grades = grades.drop_nulls("value")
+        notes += _uneven_note(grades, file)
+    people = pl.col("aspect").str.to_lowercase().str.contains(PEOPLE, literal=True)
+    outcomes = _average(grades, people & (not {"status", "repeat"} & set(frame.columns)))
+    if several := int(outcomes["several"].sum()):
+        answers = format_count(several, "answer has", "answers have")
+        differ = outcomes["differ"].sum()
+        notes.append(f"{path}: {answers} several grades by people, which are averaged; they differ for {differ:,}")
+    return Outcomes(outcomes, source=file.name, notes=tuple(notes))
 
 
 def is_outcome_table(frame: pl.DataFrame) -> bool:
     """Whether a table has a column of numbers, or one that is called like a grade."""
-    return any(_is_grade(name) or _plain_numbers(frame[name]) is not None for name in _value_columns(frame))
+    return any(plain_grade(name) in ASPECTS or _are_numbers(frame[name]) for name in _value_columns(frame))
 
 
-def _with_query(frame: pl.DataFrame) -> pl.DataFrame:
-    """The table with ids of questions, derived from their texts if it has only these."""
+def _query_ids(frame: pl.DataFrame, file: GradeFile) -> pl.Series:
+    """The ids of questions, derived from their texts if a table has only these."""
     column = next((name for name in QUESTION_COLUMNS if name in frame.columns), None)
     if find_id_column(frame, "query") is not None or column is None:
-        return frame
-    ids = [text_id(plain_text(text)) for text in frame[column].cast(pl.String).fill_null("")]
-    return frame.with_columns(pl.Series("query", ids, dtype=pl.String)).drop(column)
+        return id_column(frame, "query", table="outcomes", source=file.name)
+    texts = frame[column].cast(pl.String).fill_null("")
+    return pl.Series("query", [text_id(plain_text(text)) for text in texts], dtype=pl.String)
 
 
 def _value_columns(frame: pl.DataFrame) -> list[str]:
-    return [name for name in frame.columns if name not in IDS | COUNTERS]
+    others = IDS | COUNTERS | {"source", "status"}
+    return [name for name, kind in frame.schema.items() if name not in others and not kind.is_nested()]
 
 
-def _is_grade(name: str) -> bool:
-    return name.lower() in GRADE_COLUMNS
-
-
-def _plain_numbers(column: pl.Series) -> pl.Series | None:
-    """The numbers of a column; None if it has anything else."""
-    if column.dtype != pl.String:
-        return column.cast(pl.Float64) if column.dtype.is_numeric() else None
+def _are_numbers(column: pl.Series) -> bool:
     texts = column.drop_nulls()
-    numbers = [number_of(text) for text in texts if "%" not in text]
-    if not len(texts) or len(numbers) < len(texts) or None in numbers:
-        return None
-    return pl.Series(column.name, [None if text is None else number_of(text) for text in column], dtype=pl.Float64)
+    return len(texts) > 0 and texts.dtype != pl.Boolean and not texts.cast(pl.Float64, strict=False).null_count()
 
 
-class _Table:
-    """Reads the columns of a table; ``notes`` get what users should know."""
-
-    def __init__(self, path: str, frame: pl.DataFrame, notes: list[str]) -> None:
-        self.path, self.frame, self.notes = path, frame, notes
-
-    def long(self) -> pl.DataFrame:
-        """A table with the aspect in each row."""
-        if "value" not in self.frame.columns:
-            return self.frame
-        if (numbers := _plain_numbers(self.frame["value"])) is not None:
-            return self.frame.with_columns(numbers)
-        aspects = self.frame["aspect"].cast(pl.String).fill_null("")
-        parts = []
-        for aspect in aspects.unique(maintain_order=True):
-            rows = (aspects == aspect).arg_true().to_list()
-            column = self._column("value", aspect, rows)
-            grades = column.read(self.notes, certain=True)
-            assert grades is not None  # because it is certain
-            parts.append(self._graded("value", self.frame[rows], grades))
-        made = pl.concat(parts)
-        return made if "status" in made.columns else made.drop_nulls("value")
-
-    def wide(self) -> pl.DataFrame:
-        """A table with a column for each aspect."""
-        columns = self._columns()
-        if not columns:
-            raise FormatError(
-                f"no column of numbers among {format_names(self.frame.columns)}",
-                file=self.path,
-                expected="system, query, aspect, value; or one column per aspect",
-            )
-        keys = self.frame.select(name for name in self.frame.columns if name in IDS | {"source"})
-        if not keys.columns:
-            return self.frame  # a table without its header; the check of the table says what is missing
-        parts = [
-            self._graded(name, keys, grades).with_columns(aspect=pl.lit(_aspect(name, columns)))
-            for name, grades in columns.items()
-        ]
-        return pl.concat(parts).drop_nulls("value")
-
-    def _columns(self) -> dict[str, ReadGrades]:
-        """The columns that are outcomes. Beside a grade, other numbers count if their names say which way is better."""
-        numbers = {
-            name: values
-            for name in _value_columns(self.frame)
-            if not _is_grade(name) and (values := _plain_numbers(self.frame[name])) is not None
-        }
-        found: dict[str, ReadGrades] = {}
-        for name in filter(_is_grade, _value_columns(self.frame)):
-            column = self._column(name, name, range(self.frame.height))
-            certain = name.lower().startswith(PEOPLE) or not numbers or column.has_grades
-            grades = column.read(self.notes, certain=certain)
-            found |= {name: grades} if grades is not None else {}
-        if found and (side := [name for name in numbers if not direction_of_name(name)]):
-            self.notes.append(
-                f"{self.path}: {format_names(side)} not used: numbers beside a grade; "
-                f"if these are outcomes, call them higher_{side[0]} or lower_{side[0]}"
-            )
-            numbers = {name: values for name, values in numbers.items() if name not in side}
-        found |= {name: ReadGrades(values.to_list(), set(), [], []) for name, values in numbers.items()}
-        return {name: found[name] for name in self.frame.columns if name in found}
-
-    def _column(self, name: str, aspect: str, rows: Sequence[int]) -> GradeColumn:
-        """Some cells of a column."""
-        cells = self.frame[name].gather(list(rows)).to_list()
-        return GradeColumn(name, aspect, cells, self.path, partial(self._places, rows))
-
-    def _places(self, rows: Sequence[int]) -> GradePlaces:
-        """The lines of rows in a text file, or else their numbers."""
-        is_text = ".parquet" not in Path(self.path).suffixes and can_read_again(self.path)
-        lines = read_text_csv(self.path).line if is_text else ()
-        if len(lines) != self.frame.height:  # rows were skipped
-            return GradePlaces([row + 1 for row in rows], "row")
-        return GradePlaces([int(lines[row]) for row in rows], "line")
-
-    def _graded(self, name: str, rows: pl.DataFrame, grades: ReadGrades) -> pl.DataFrame:
-        """The rows with the values and sources of their grades."""
-        sources = rows["source"].to_list() if "source" in rows.columns else ["given"] * rows.height
-        marked = [f"{source}{IN_WORDS}" if row in grades.words else source for row, source in enumerate(sources)]
-        values = pl.Series("value", grades.values, dtype=pl.Float64)
-        if (empty := values.null_count() - len(grades.missing)) and "status" not in rows.columns:
-            self.notes.append(f"{self.path}: {format_count(empty, 'empty cell')} in {name!r}: no outcome")
-        return rows.with_columns(values, pl.Series("source", marked, dtype=pl.String))
+def _read_wide(frame: pl.DataFrame, keys: pl.DataFrame, file: GradeFile, notes: list[str]) -> pl.DataFrame:
+    """Read the columns whose names say that they have grades, or which way their numbers are better."""
+    names = _value_columns(frame)
+    columns: dict[str, str] = {}
+    for name in names:
+        aspect = ASPECTS.get(plain_grade(name), name if direction_of_name(name) else None)
+        if aspect is not None:
+            columns[name if aspect in {*columns, *names} else aspect] = name
+    empty = keys.clear().with_columns(aspect=pl.lit(""), cell=pl.lit(""))
+    cells = (keys.with_columns(aspect=pl.lit(each), cell=frame[name].cast(pl.String)) for each, name in columns.items())
+    own_notes: list[str] = []
+    grades = read_grades(pl.concat([empty, *cells]), file._replace(columns=columns), own_notes)
+    others = [name for name in names if name not in columns.values() and _are_numbers(frame[name])]
+    unknown = f"nothing says which way {format_names(others)} is better"
+    advice = f"call it higher_{others[0]} or lower_{others[0]}" if others else ""
+    if not grades.height:
+        raise FormatError(
+            unknown if others else f"no column of grades among {format_names(frame.columns)}",
+            file=file.name,
+            more=tuple(own_notes),
+            expected="system, query, aspect, value; or one column per aspect",
+            remedy=advice,
+        )
+    notes += [*own_notes, *([f"{file.name}: {unknown}, so it is not used; {advice}"] if others else [])]
+    return grades
 
 
-def _aspect(name: str, columns: Iterable[str]) -> str:
-    """The first column of people's grades is called human."""
-    if name.lower() == "is_correct":
-        return "correct"
-    first = next((each for each in columns if each.lower() in (PEOPLE, *LABEL_COLUMNS)), None)
-    return PEOPLE if name == first and PEOPLE not in columns else name
+def _uneven_note(grades: pl.DataFrame, file: GradeFile) -> list[str]:
+    """A note if systems have grades for different numbers of questions."""
+    numbers = grades.group_by("system", maintain_order=True).agg(pl.col("query").n_unique())
+    if (numbers["query"] == grades["query"].n_unique()).all():
+        return []
+    few = format_list([f"{system} {number:,}" for system, number in numbers.iter_rows()], 4)
+    return [f"{file.name}: not all systems have grades for the same questions: {few}"]
 
 
-def _average_people(frame: pl.DataFrame, path: str, notes: list[str]) -> pl.DataFrame:
-    """Average several grades by people for the same answer."""
-    ids = [find_id_column(frame, kind) for kind in ("system", "query")]
-    keys = [*(name for name in ids if name is not None), "aspect"]
-    if len(keys) < 3 or "value" not in frame.columns or {"status", "repeat"} & set(frame.columns):
-        return frame
-    frame = frame if "source" in frame.columns else frame.with_columns(source=pl.lit("given"))
-    is_people = pl.col("aspect").cast(pl.String).str.to_lowercase().str.contains(PEOPLE, literal=True)
-    people, others = frame.filter(is_people), frame.filter(~is_people)
-    if not people.select(pl.struct(keys).is_duplicated().any()).item():
-        return frame
-    worded, differ = pl.col("source").str.ends_with(IN_WORDS).all(), pl.col("value").n_unique() > 1
-    mark = pl.when(~worded).then(pl.lit("")).when(differ).then(pl.lit(MEAN_OF_WORDS)).otherwise(pl.lit(IN_WORDS))
-    means = people.group_by(keys, maintain_order=True).agg(
-        pl.col("value").mean(),
-        source=pl.col("source").first().str.strip_suffix(IN_WORDS) + mark,
-        several=pl.len() > 1,
-        differ=differ,
+def read_grades(rows: pl.DataFrame, file: GradeFile, notes: list[str]) -> pl.DataFrame:
+    """Read the cells of rows as values, by aspect. An aspect without grades is left out, with a note."""
+    parts = [_parse_cells(rows.clear(), "")]
+    where = f"{file.name}: " if file.name else ""
+    for (name,), part in rows.partition_by("aspect", as_dict=True, maintain_order=True).items():
+        aspect = str(name or "")
+        column = GradeColumn(aspect, file.columns.get(aspect, aspect), _parse_cells(part, aspect), file)
+        doubt = column.doubt()
+        if doubt:
+            notes.append(f"{where}{column.name!r} was not read as a grade: {doubt}")
+            continue
+        column.check_scale()
+        notes += [where + note for note in column.missing_notes()]
+        parts.append(column.rows)
+    return pl.concat(parts)
+
+
+def _parse_cells(rows: pl.DataFrame, aspect: str) -> pl.DataFrame:
+    """Return rows with the value and the kind of their grades; null for empty cells."""
+    grades = {cell: parse_grade(cell, aspect) for cell in rows["cell"].drop_nulls().unique()}
+    values, kinds = ({cell: grade[at] for cell, grade in grades.items()} for at in (0, 1))
+    return rows.with_columns(
+        value=pl.col("cell").replace_strict(values, default=None, return_dtype=pl.Float64),
+        kind=pl.col("cell").replace_strict(kinds, default=None, return_dtype=pl.String),
     )
-    answers = format_count(int(means["several"].sum()), "answer has", "answers have")
-    differing = means["differ"].sum()
-    notes.append(f"{path}: {answers} several grades by people, which are averaged; they differ for {differing:,}")
-    columns = [*keys, "value", "source"]
-    return pl.concat([means.select(columns), others.select(columns)])
+
+
+class GradeColumn(NamedTuple):
+    """The grades of an aspect, and what the file calls it: rows with cell, value, kind and place."""
+
+    aspect: str
+    name: str
+    rows: pl.DataFrame
+    file: GradeFile
+
+    def doubt(self) -> str:
+        """Return why the column may have something else than grades; a wrong cell among grades is an error."""
+        values, unknown, plain = self.rows["value"].drop_nulls(), self._of("unknown"), plain_grade(self.name)
+        is_certain = self.aspect in self.file.certain
+        is_own_name = plain.startswith(PEOPLE) or (plain in ASPECTS and plain not in UNSURE_NAMES)
+        has_own_name = is_own_name and self.aspect in self.file.columns  # other names are those of a tool
+        if unknown.height and (is_certain or has_own_name or len(values)):
+            raise self._unknown_error(unknown)
+        if unknown.height:
+            return f"it has {_few_cells(unknown)}, not numbers or words like 'correct'"
+        if self.file.is_log and plain in UNSURE_NAMES and not is_certain and (values.abs() > 1).any():
+            numbers = f"its numbers from {min(values):g} to {max(values):g} may be classes"
+            return f"{numbers}; if they are grades: --map {self.aspect}={self.name}, or [columns]"
+        return ""
+
+    def check_scale(self) -> None:
+        """Raise an error for grades on different scales, such as 80% and 80, or no and 0, which may mean abstained."""
+        words, numbers = self._of("word"), self._of("number")
+        beyond, zero = numbers.filter(pl.col("value").abs() > 1), numbers.filter(pl.col("value") == 0)
+        three_way = is_three_way(self.aspect) or (words["value"] == THREE_WAY["wrong"]).any()
+        within, others = (self._of("word", "percent"), beyond) if beyond.height else (words, zero)
+        if not within.height or not others.height or not (beyond.height or three_way):
+            return
+        one, other = (quote_short(rows["cell"][0], 24) for rows in (within, others))
+        why = (
+            "words and percentages are from −1 to 1" if beyond.height else "beside words, 0 may mean wrong or abstained"
+        )
+        raise GradeError(
+            f"{self.name!r} has {one} and {other}, which are on different scales",
+            expected=f"grades of one name on one scale: {why}",
+            remedy="write all of them on one scale, or in columns of their own",
+            file=self.file.name,
+            line=self._line(max(within["place"][0], others["place"][0])),
+        )
+
+    def missing_notes(self) -> list[str]:
+        """Return a note on the cells without a grade, if there are others."""
+        missing = self.rows.filter(pl.col("value").is_null() & (pl.col("status") == OK))
+        if not missing.height or self.rows["cell"].null_count() == self.rows.height:
+            return []
+        texts = missing.drop_nulls("cell")
+        says = f": it says {_few_cells(texts)}" if texts.height else ""
+        places = format_places(missing["place"], self.file.unit)
+        return [f"{places} without a grade {self.name!r}{says}; missing, not wrong"]
+
+    def _of(self, *kinds: str) -> pl.DataFrame:
+        return self.rows.filter(pl.col("kind").is_in(kinds))
+
+    def _line(self, place: int) -> int | None:
+        return place if self.file.unit == "line" else None
+
+    def _unknown_error(self, unknown: pl.DataFrame) -> GradeError:
+        words = format_list([repr(word.replace("-", " ")) for word in THREE_WAY])
+        fix = "fix these grades, or leave them empty"
+        ignore = mapping_hint(({"ignored": self.name}, f" if {self.name!r} has no grades; otherwise {fix}"))
+        can_ignore = self.file.is_log and self.aspect in self.file.columns and self.aspect not in self.file.certain
+        return GradeError(
+            f"{self.name!r} has {_few_cells(unknown)}, which is no grade",
+            file=self.file.name,
+            line=self._line(unknown["place"][0]),
+            more=(format_places(unknown["place"], self.file.unit),),
+            expected=f"numbers, percentages, true or false, yes or no, or {words}; n/a or nothing where there is none",
+            remedy=ignore if can_ignore else fix,
+        )
+
+
+def _few_cells(rows: pl.DataFrame) -> str:
+    return format_list([quote_short(cell, 24) for cell in rows["cell"].unique(maintain_order=True)], 3)
+
+
+def _average(grades: pl.DataFrame, together: pl.Expr) -> pl.DataFrame:
+    """Average the grades of the same name for an answer where they belong together; other rows stay.
+
+    ``several`` says that there are some, and ``differ`` that they do.
+    """
+    words = (pl.col("kind") == "word").filter(pl.col("value").is_not_null())
+    apart = pl.when(together).then(-1).otherwise(pl.int_range(pl.len()))
+    means = grades.with_columns(apart=apart).group_by("system", "query", "aspect", "apart", maintain_order=True)
+    mark = pl.when("differ").then(pl.lit(MEAN_OF_WORDS)).otherwise(pl.lit(IN_WORDS))
+    return means.agg(
+        pl.col("value").mean(),
+        pl.col("status", "source").first(),
+        several=pl.len() > 1,
+        differ=pl.col("value").drop_nulls().n_unique() > 1,
+        words=words.any() & words.all(),
+    ).with_columns(pl.col("source") + pl.when("words").then(mark).otherwise(pl.lit("")))

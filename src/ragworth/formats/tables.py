@@ -33,7 +33,7 @@ from ragworth.formats.files import (
     skipped_note,
     suffix_of,
 )
-from ragworth.formats.grades import check_labels, check_ratings
+from ragworth.formats.grades import LABEL, RATING, check_scale
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.values import read_objects
 
@@ -216,9 +216,10 @@ def make_table(table: type[T], rows: TableRows, path: PathOrStr) -> T:
         return rows.lines[row] if rows.lines is not None and len(made) == len(rows.lines) else None
 
     if isinstance(made, Judgments):
-        check_labels(made, path, line_of)
+        relevance = pl.when(pl.col("aspect") == "relevance").then("value")
+        check_scale(made.frame.select(relevance).to_series(), LABEL, path, line_of)
     if table is Ratings:
-        check_ratings(made.frame["value"], path, line_of)
+        check_scale(made.frame["value"], RATING, path, line_of)
     return made
 
 

@@ -28,7 +28,7 @@ from ragworth.formats.files import (
     run_name,
     skipped_note,
 )
-from ragworth.formats.grades import check_labels, check_ratings
+from ragworth.formats.grades import LABEL, RATING, check_scale
 
 RUN = LineLayout(
     "TREC run",
@@ -222,8 +222,8 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     rows = _read(path, QRELS, skip_bad_lines, unlike=(RUN,))
     rows = _drop_duplicates(path, rows, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     frame = rows.frame.select("query", "passage", pl.lit("relevance").alias("aspect"), *_values(path, "relevance"))
-    judgments = Judgments.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
-    return check_labels(judgments, path, lambda row: _line_of(path, rows.bad, row))
+    check_scale(frame["value"], LABEL, path, lambda row: _line_of(path, rows.bad, row))
+    return Judgments.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
@@ -238,7 +238,7 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
             expected=SUBTOPICS.expected,
             remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
         )
-    check_ratings(rows.frame["rating"], path, lambda row: _line_of(path, rows.bad, row))
+    check_scale(rows.frame["rating"], RATING, path, lambda row: _line_of(path, rows.bad, row))
     rows = _drop_duplicates(path, rows, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
     frame = rows.frame.select("query", "passage", pl.col("subtopic").alias("subquestion"), *_values(path, "rating"))
     return Ratings.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))

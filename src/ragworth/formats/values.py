@@ -11,6 +11,7 @@ from ragworth.core.errors import BadLine, quote_short
 from ragworth.core.nested_text import NestingError, check_depth
 from ragworth.data import MAX_RANK
 from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, read_lines
+from ragworth.formats.grades import RATING
 
 
 class WrongLineError(Exception):
@@ -132,6 +133,14 @@ def as_number(value: object, what: str) -> float:
         number = math.inf
     if not math.isfinite(number):
         raise WrongLineError(f"the {what} is {quote_short(value, 24)}, not a finite number")
+    return number
+
+
+def as_rating(value: object, what: str) -> float:
+    """Return a rating of a sub-question."""
+    number = as_number(value, what)
+    if not RATING.has(number):
+        raise WrongLineError(f"the {what} is {number:g}, not {RATING.expected}")
     return number
 
 

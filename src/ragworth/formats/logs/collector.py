@@ -8,11 +8,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from ragworth.core.errors import FormatError, format_list, format_places, quote_short
 from ragworth.data.collection import plain_text, text_id
 from ragworth.data.tables import TRUNCATED
-from ragworth.formats.grades import Grade
 from ragworth.formats.logs.fields import FieldFinder, mapping_hint
 from ragworth.formats.logs.names import SYSTEM_COLUMNS, plain_name
 from ragworth.formats.logs.records import LoggedPassage, LogRecord
 from ragworth.formats.logs.values import as_grade
+from ragworth.formats.outcomes import GradeRow
 from ragworth.formats.values import WrongLineError, as_text
 
 ERROR = "error"
@@ -102,7 +102,7 @@ class LogCollector:
         self.judged: dict[tuple[int, str], float] = {}
         """By row and query: relevance of a passage shown."""
         self.relevant: dict[str, list[LoggedPassage]] = {}
-        self.outcomes: dict[tuple[str, str, str], list[tuple[Grade, int]]] = {}
+        self.outcomes: list[GradeRow] = []
         self.no_answers: dict[str, list[int]] = {}
         """Places of texts that are no answers, by what they say."""
         self.no_references: list[int] = []
@@ -143,7 +143,7 @@ class LogCollector:
         self.answers.append((system, query, record.repeat, answer, status, record.place, source))
         for aspect, value in record.outcomes.items():
             grades = value if isinstance(value, list) else [value]
-            self.outcomes.setdefault((system, query, aspect), []).extend((grade, record.place) for grade in grades)
+            self.outcomes += [GradeRow(system, query, aspect, grade, record.place) for grade in grades]
 
     def places(self, places: Iterable[int]) -> str:
         """Count the records at these places, and name the first."""

@@ -17,9 +17,9 @@ from ragworth.data import OK, Answers, Contexts, Judgments
 from ragworth.data.collection import Collection, plain_text, text_id
 from ragworth.data.ranking import rising_notes
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.grades import LogGrades
 from ragworth.formats.logs.collector import LogCollector
 from ragworth.formats.logs.fields import mapping_hint
+from ragworth.formats.outcomes import GradeFile, read_logged
 
 NO_ANSWER = "no-answer"
 """Status of an answer that the log does not have."""
@@ -48,9 +48,8 @@ class LogBuilder(LogCollector):
         relevance = self._relevance(every)
         contexts = self._contexts(every)
         answers = self._answer_table(every)
-        answered = dict.fromkeys((row[0], row[1]) for row in self.answers)
-        grades = LogGrades(self.source, self.unit, self.columns, self.grades)
-        outcomes = grades.table(self.outcomes, answered, every)
+        file = GradeFile(self.source, self.unit, self.columns, self.grades, is_log=True)
+        outcomes = read_logged(self.outcomes, file, every)
         if self.duplicates:
             again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")
             self._note(every, f"{again}; each counts once")

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError, InputError, format_count, quote_short
 from ragworth.formats.files import bad_lines_error, run_name
-from ragworth.formats.grades import RATING, off_scale
-from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, read_objects
+from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_rating, read_objects
 from ragworth.label.imports.contract import ImportedLabels, LabelImport
 from ragworth.label.labels import Label, Labels
 from ragworth.label.tasks.answerability import NO, YES
@@ -105,9 +104,8 @@ def _ratings(row: dict[str, Any]) -> Iterator[CruxMark]:
     for at, given in as_dict(row.get("relevances"), "relevances").items():
         value = as_number(given, "rating")
         if value not in NOT_JUDGED:
-            if off_scale(value):
-                raise WrongLineError(f"the rating is {value:g}, not {RATING}")
-            yield CruxMark("coverage", name, passage, at, int(value), str(reasons.get(at) or ""), "")
+            rating = int(as_rating(given, "rating"))
+            yield CruxMark("coverage", name, passage, at, rating, str(reasons.get(at) or ""), "")
 
 
 @dataclass
