@@ -71,7 +71,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         ({"text": " "}, "the question is empty"),
         ({"history": None}, "the history is"),
         ({"history": ["What?"]}, "a message of the history is"),
-        ({"history": [{"role": "agent", "text": "Hi"}]}, "a message has the role 'agent'"),
+        ({"history": [{"role": "bot", "text": "Hi"}]}, "a message has the role 'bot'"),
         ({"history": [{"role": "user"}]}, "the text of a message is"),
         ({"answers": [1]}, "the answers is"),
         ({"turn": 1}, "turn 1 of conversation 'c1' occurs twice"),
@@ -139,23 +139,6 @@ def test_cast(tmp_path: Path) -> None:
     assert turns_of(formats.load(path).collection)[1].history[1] == Message("assistant", "It is a disease.")
 
 
-def test_cast_folder_has_rewrites_and_labels(tmp_path: Path) -> None:
-    (tmp_path / "topics.json").write_text(json.dumps([TOPIC]))
-    (tmp_path / "resolved.tsv").write_text("31_1\tWhat is it?\n31_2\tCan throat cancer be treated?\n9_1\tx\n")
-    (tmp_path / "2019qrels.txt").write_text("31_1 0 d1 2\n31_2 0 d2 0\n")
-    made = formats.load(f"cast:{tmp_path}").collection
-    assert made.turns["rewrite"].to_list() == ["What is it?", "Can throat cancer be treated?"]
-    assert made.relevance is not None
-    assert len(made.relevance) == 2
-    assert any("1 rewrite of turns that aren't in the topics ('9_1')" in note for note in made.notes)
-    (tmp_path / "resolved.tsv").write_text("31_1\tWhat is throat cancer?\n31_2 no tab\n")
-    with pytest.raises(FormatError, match=r"resolved\.tsv, line 2"):
-        formats.load(f"cast:{tmp_path}")
-    (tmp_path / "topics.json").unlink()
-    with pytest.raises(FormatError, match="there is no file of topics"):
-        formats.load(f"cast:{tmp_path}")
-
-
 TASK = {
     "task_id": "abc<::>2",
     "input": [
@@ -176,7 +159,7 @@ def test_mtrag_tasks(tmp_path: Path) -> None:
     assert made.answers.rows() == [("abc<::>2", "No.")]
     assert made.passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
     for changes, words in (
-        ({"task_id": "abc"}, "has no <::>"),
+        ({"task_id": "abc"}, "isn't a conversation, <::> and the number"),
         ({"input": TASK["input"][:2]}, "doesn't end with a turn of the user"),
         ({"input": [{"speaker": "bot", "text": "Hi"}]}, "the speaker 'bot'"),
     ):
@@ -186,25 +169,20 @@ def test_mtrag_tasks(tmp_path: Path) -> None:
         assert words in str(caught.value)
 
 
-def test_mtrag_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "sport"
-    folder.mkdir()
-    write_lines(tmp_path / "tasks.jsonl", TASK)
-    for name, suffix in (("lastturn", ""), ("rewrite", " (rewritten)"), ("questions", "")):
-        before = "|user|: Where do they play?\n" if name == "questions" else ""
-        rows = [
-            {"_id": f"{conversation}<::>2", "text": f"{before}|user|: Outside the US?{suffix}"}
-            for conversation in ("abc", "def")
-        ]
-        write_lines(folder / f"sport_{name}.jsonl", *rows)
-    (folder / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nabc<::>2\td1\t1\ndef<::>2\td1\t1\n")
-    made = formats.load(f"mtrag:{tmp_path}").collection
-    turns = {turn.conversation: turn for turn in turns_of(made)}
-    assert [message.role for message in turns["abc"].history] == ["user", "assistant"]
-    assert turns["def"].history == (Message("user", "Where do they play?"),)
-    assert {turn.rewrite for turn in turns.values()} == {"Outside the US? (rewritten)"}
-    assert made.relevance is not None
-    assert len(made.relevance) == 2
-    (tmp_path / "nothing").mkdir()
-    with pytest.raises(FormatError, match="no queries and no tasks"):
-        formats.load(f"mtrag:{tmp_path / 'nothing'}")
+def test_mtrag_passages_of_the_whole_file(tmp_path: Path) -> None:
+    (context,) = TASK["contexts"]  # type: ignore[misc]
+    whole = {"documents": [context], "tasks": [TASK | {"contexts": [{"document_id": "d1"}]}], "models": []}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(whole))
+    assert load(path, "mtrag").passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
+    path.write_text(json.dumps(whole | {"documents": [context, context | {"text": "Elsewhere."}]}))
+    with pytest.raises(FormatError, match="record 2: the passage 'd1' has another text before"):
+        formats.load(path)
+
+
+def test_tasks_without_turns_are_of_no_known_format(tmp_path: Path) -> None:
+    """InspectorRAGet's files have the same keys."""
+    path = tmp_path / "performance.json"
+    path.write_text(json.dumps({"tasks": [TASK | {"task_id": "ClapNQ::64"}], "models": [{"name": "a"}]}))
+    with pytest.raises(FormatError, match="no known format"):
+        formats.load(path)

@@ -2,33 +2,72 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import ragworth
-from ragworth import formats
+from ragworth import Judgments, formats
 from ragworth.data.collection import Collection
-from ragworth.data.conversations import turns_of
+from ragworth.data.conversations import Message, Turn, turns_of
+from ragworth.formats import conversations
 from ragworth.retrieval import StepContext, retrieve
 
 pytestmark = pytest.mark.real
 
 
+def texts(folder: Path, name: str) -> dict[str, list[str]]:
+    """The turns of the user by the id of the last one."""
+    (path,) = folder.glob(f"*_{name}.jsonl.gz")
+    rows = map(json.loads, gzip.open(path, "rt", encoding="utf-8"))
+    return {row["_id"]: [text.strip() for text in row["text"].split("|user|:")[1:]] for row in rows}
+
+
+def retrieval_turns(folder: Path) -> Iterator[Turn]:
+    """The turns of MT-RAG's retrieval task, as docs/howto/conversations.md converts them."""
+    said, rewrites = texts(folder, "questions"), texts(folder, "rewrite")
+    for query, (text,) in texts(folder, "lastturn").items():
+        conversation, _, number = query.rpartition("<::>")
+        history = tuple(Message("user", each) for each in said.get(query, [])[:-1])
+        yield Turn(query, conversation, int(number), text, history, rewrites.get(query, [None])[0])
+
+
 @pytest.fixture(scope="module")
 def mtrag(data: Path) -> Collection:
-    return formats.load(f"mtrag:{data / 'mtrag'}").collection
+    folders = sorted(folder for folder in (data / "mtrag").iterdir() if folder.is_dir())
+    turns = [turn for folder in folders for turn in retrieval_turns(folder)]
+    tasks = formats.load(data / "mtrag" / "reference_subset_with_human_evaluations.json.gz").collection
+    assert (tasks.turns.height, tasks.answers.height) == (159, 159)
+    rows = [asdict(turn) for turn in turns]
+    return Collection.of(
+        queries=[{"query": turn.query, "text": turn.question} for turn in turns],
+        turns=pl.DataFrame(rows, infer_schema_length=None).drop("question"),
+        passages=tasks.passages,
+        relevance=Judgments.concat([formats.read_judgments(folder / "dev.tsv.gz") for folder in folders]),
+    )
 
 
 def test_sizes(data: Path, mtrag: Collection) -> None:
     canard = formats.load(data / "canard" / "dev.json.gz").collection
-    cast = formats.load(f"cast:{data / 'cast19'}").collection
-    assert (mtrag.turns.height, mtrag.turns["rewrite"].count(), mtrag.passages.height) == (786, 777, 350)
+    cast = formats.load(data / "cast19" / "evaluation_topics_v1.0.json.gz").collection
+    assert (mtrag.turns.height, mtrag.turns["rewrite"].count(), mtrag.passages.height) == (777, 777, 350)
     assert (canard.turns.height, canard.turns["conversation"].n_unique()) == (3430, 490)
-    assert (cast.turns.height, cast.turns["rewrite"].count()) == (479, 479)
-    assert cast.relevance is not None
-    assert len(cast.relevance) == 29350
+    assert cast.turns.height == 479
+
+
+def test_joined_rewrites(data: Path, tmp_path: Path) -> None:
+    topics = formats.load(data / "cast19" / "evaluation_topics_v1.0.json.gz").collection
+    path = data / "cast19" / "evaluation_topics_annotated_resolved_v1.0.tsv.gz"
+    columns = ["query", "rewrite"]
+    rewrites = pl.read_csv(path, separator="\t", has_header=False, new_columns=columns, quote_char=None)
+    turns = topics.turns.drop("rewrite").join(rewrites, on="query", how="left", maintain_order="left")
+    conversations.write(Collection.of(queries=topics.queries, turns=turns), tmp_path / "conversations.jsonl")
+    assert formats.load(tmp_path / "conversations.jsonl").collection.turns["rewrite"].count() == 479
 
 
 def test_histories_end_before_their_turn(data: Path) -> None:
