@@ -139,7 +139,7 @@ def test_cast(tmp_path: Path) -> None:
     assert turns_of(formats.load(path).collection)[1].history[1] == Message("assistant", "It is a disease.")
 
 
-TASK = {
+TASK: dict[str, Any] = {
     "task_id": "abc<::>2",
     "input": [
         {"speaker": "user", "text": "Where do they play?"},
@@ -170,7 +170,7 @@ def test_mtrag_tasks(tmp_path: Path) -> None:
 
 
 def test_mtrag_passages_of_the_whole_file(tmp_path: Path) -> None:
-    (context,) = TASK["contexts"]  # type: ignore[misc]
+    (context,) = TASK["contexts"]
     whole = {"documents": [context], "tasks": [TASK | {"contexts": [{"document_id": "d1"}]}], "models": []}
     path = tmp_path / "tasks.json"
     path.write_text(json.dumps(whole))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.real
 def texts(folder: Path, name: str) -> dict[str, list[str]]:
     """The turns of the user by the id of the last one."""
     (path,) = folder.glob(f"*_{name}.jsonl.gz")
-    rows = map(json.loads, gzip.open(path, "rt", encoding="utf-8"))
+    rows = pl.read_ndjson(gzip.decompress(path.read_bytes())).iter_rows(named=True)
     return {row["_id"]: [text.strip() for text in row["text"].split("|user|:")[1:]] for row in rows}
 
 
