@@ -42,7 +42,7 @@ SPEAKERS = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 TASK_SEPARATOR = "<::>"
 
 
-class Answer(NamedTuple):
+class AcceptedAnswer(NamedTuple):
     """An accepted answer to a turn."""
 
     query: str
@@ -56,7 +56,7 @@ class Passage(NamedTuple):
     text: str
 
 
-Items = Iterator[Turn | Answer | Passage]
+Items = Iterator[Turn | AcceptedAnswer | Passage]
 
 
 @dataclass
@@ -64,16 +64,16 @@ class ConversationBuilder:
     """Collects turns, answers and passages, and builds a collection of them."""
 
     turns: dict[str, Turn] = field(default_factory=dict)
-    answers: dict[Answer, None] = field(default_factory=dict)
+    answers: dict[AcceptedAnswer, None] = field(default_factory=dict)
     passages: dict[str, str] = field(default_factory=dict)
     _places: set[tuple[str, int]] = field(default_factory=set)
 
-    def add(self, item: Turn | Answer | Passage) -> None:
+    def add(self, item: Turn | AcceptedAnswer | Passage) -> None:
         """Add an item. A turn that occurs twice is wrong, and so is a passage with two texts."""
         if isinstance(item, Passage):
             if self.passages.setdefault(item.passage, item.text) != item.text:
                 raise WrongLineError(f"the passage {quote_short(item.passage, 40)} has another text before")
-        elif isinstance(item, Answer):
+        elif isinstance(item, AcceptedAnswer):
             self.answers |= {item: None} if item.text.strip() else {}
         else:
             place = (item.conversation, item.number)
@@ -166,7 +166,7 @@ def _parse_own(row: dict[str, Any]) -> Items:
     history = tuple(_message(each) for each in messages if not is_instruction(each))
     yield Turn(query, conversation, number, as_text(row.get("text"), "text"), history, _optional_text(row, "rewrite"))
     for text in as_list(row.get("answers") or [], "the answers"):
-        yield Answer(query, as_text(text, "answers"))
+        yield AcceptedAnswer(query, as_text(text, "answers"))
 
 
 def _parse_canard(row: dict[str, Any]) -> Items:
@@ -207,7 +207,7 @@ def _parse_task(row: dict[str, Any]) -> Items:
         raise WrongLineError("the input doesn't end with a turn of the user")
     yield Turn(query, conversation, _turn_number(int(number), "turn"), said[-1].text, tuple(said[:-1]))
     for target in row.get("targets") or []:
-        yield Answer(query, as_text(as_dict(target, "a target").get("text"), "text of a target"))
+        yield AcceptedAnswer(query, as_text(as_dict(target, "a target").get("text"), "text of a target"))
     contexts = [as_dict(each, "a context") for each in row.get("contexts") or []]
     yield from (_parse_document(each) for each in contexts if "text" in each)
 
