@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ragworth.formats.detection import examine, unknown_error
+from ragworth.formats.heads import read_head
+
 HERE = Path(__file__).parent / "files"
 
 QUESTIONS = [
@@ -21,3 +24,11 @@ PASSAGES = [
     ["The Corwen tram closed in 1911.", "Corwen is a town of 4,000 people."],
     ["The Alder bridge crosses the Tamm.", "The Alder bridge was designed by Ines Varga in 1958."],
 ]
+
+
+def format_of(path: Path) -> str:
+    """The name of the format of a file; an unknown one is an error."""
+    head, form, _ = examine(read_head(path))
+    if form is None:
+        raise unknown_error(head)
+    return form.name

@@ -12,7 +12,8 @@ from ragworth import formats
 from ragworth.core.errors import FormatError
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Message, Turn, turns_of
-from ragworth.formats import conversations, detection, texts
+from ragworth.formats import conversations, texts
+from tests.formats.sample_files import format_of
 
 OTTERS = {
     "query": "c1_2",
@@ -33,7 +34,7 @@ def write_lines(path: Path, *rows: object) -> Path:
 
 def load(path: Path, name: str) -> Collection:
     """Read a file by its own format, which must recognise it."""
-    assert detection.detect(path).name == name
+    assert format_of(path) == name
     return formats.load(path).collection
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ragworth.core.errors import FormatError
 from ragworth.formats import FORMATS, load
-from ragworth.formats.contract import Format, Head
+from ragworth.formats.contract import Contents, Format, Head
 from ragworth.formats.detection import examine, recognise
 from ragworth.formats.heads import read_head
 from tests.formats.sample_files import HERE
@@ -50,7 +50,7 @@ def test_the_order_of_the_catalogue_means_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_two_formats_that_know_a_file_are_an_error_with_the_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = Format("mine", "mine", recognise=lambda head: head.has("user_input", "retrieved_contexts"))
+    mine = Format("mine", "mine", inspect=lambda head: [Contents("log")] if head.has("user_input") else [])
     monkeypatch.setattr(FORMATS, "_targets", {**FORMATS._targets, "mine": ""})
     monkeypatch.setitem(FORMATS._loaded, "mine", mine)
     path = str(HERE / "ragas" / "dataset.jsonl")
@@ -62,9 +62,9 @@ def test_two_formats_that_know_a_file_are_an_error_with_the_prefix(monkeypatch: 
 
 def test_a_more_general_format_only_counts_where_no_other_knows_the_file() -> None:
     head = read_head(HERE / "ragas" / "dataset.jsonl")
-    known = {each.name: each.general for each in FORMATS if each.recognise is not None and each.recognise(head)}
+    known = {each.name: each.general for each in FORMATS if each.inspect is not None and each.inspect(head)}
     assert known == {"ragas": 0, "log": 2}
-    found = recognise(head)
+    found = recognise(head).format
     assert found is not None and found.name == "ragas"
 
 

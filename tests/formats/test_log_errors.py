@@ -12,9 +12,8 @@ import pytest
 from ragworth.core.errors import SURFACE, FormatError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.detection import detect
 from ragworth.formats.grades import GradeError
-from tests.formats.sample_files import HERE
+from tests.formats.sample_files import HERE, format_of
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -199,7 +198,7 @@ UNKNOWN = "Frage_ID,User Utterance,Bot says,Found chunks,Gold\n1,Wer?,Ines,\"['a
 def test_unknown_columns(save: Save) -> None:
     path = save("bot.csv", UNKNOWN)
     with pytest.raises(FormatError) as caught:
-        detect(path)
+        format_of(path)
     error = caught.value
     assert "Frage_ID, User Utterance, Bot says, Found chunks, Gold" in error.found
     assert error.file == str(path)

@@ -13,8 +13,8 @@ import ragworth
 from ragworth import Judgments
 from ragworth.core.errors import FormatError
 from ragworth.formats import read_contexts, read_judgments
-from ragworth.formats.detection import detect
 from ragworth.workspace.files import recognise_file
+from tests.formats.sample_files import format_of
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -131,11 +131,11 @@ def test_evaluate_tells_runs_from_labels(save: Save, name: str, document: Any, k
 
 def test_other_json_is_not_taken_for_scores(save: Save) -> None:
     log = [{"question": "Who?", "contexts": ["Ann"], "answer": "Ann", "scores": {"a": 1}}]
-    assert detect(save("log.json", json.dumps(log))).name != "pytrec_eval"
+    assert format_of(save("log.json", json.dumps(log))) != "pytrec_eval"
     with pytest.raises(FormatError):
-        detect(save("settings.json", json.dumps({"model": {"temperature": 0.5}, "name": "x"})))
+        format_of(save("settings.json", json.dumps({"model": {"temperature": 0.5}, "name": "x"})))
     with pytest.raises(FormatError):  # these may be accepted answers
-        detect(save("answers.json", json.dumps({"q1": ["Paris"], "q2": ["Rome"]})))
+        format_of(save("answers.json", json.dumps({"q1": ["Paris"], "q2": ["Rome"]})))
 
 
 def test_labels_of_some_passages_only_are_an_error(save: Save) -> None:
@@ -151,5 +151,7 @@ def test_scores_beside_labels_are_no_labels(save: Save) -> None:
 
 def test_metrics_by_query_are_no_run(save: Save) -> None:
     with pytest.raises(FormatError):
-        detect(save("results.json", json.dumps({"q1": {"map": 0.5, "ndcg_cut_10": 0.7, "P_5": 1}, "q2": {"map": 0.1}})))
-    assert detect(save("run.json", json.dumps({"q1": {"p_1": 0.5, "p_2": 0.7}}))).name == "pytrec_eval"
+        format_of(
+            save("results.json", json.dumps({"q1": {"map": 0.5, "ndcg_cut_10": 0.7, "P_5": 1}, "q2": {"map": 0.1}}))
+        )
+    assert format_of(save("run.json", json.dumps({"q1": {"p_1": 0.5, "p_2": 0.7}}))) == "pytrec_eval"

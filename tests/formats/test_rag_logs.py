@@ -12,8 +12,7 @@ import pytest
 from ragworth.core.errors import FormatError
 from ragworth.formats import load, read_contexts
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.detection import detect
-from tests.formats.sample_files import HERE, PASSAGES, QUESTIONS
+from tests.formats.sample_files import HERE, PASSAGES, QUESTIONS, format_of
 
 Save = Callable[[str, str | bytes], Path]
 
@@ -84,7 +83,7 @@ def test_the_tool_in_the_documentation_is_the_one_that_is_read() -> None:
 def test_log_of_a_library(name: str) -> None:
     """Whatever the shape, the same questions, passages and answers are in it."""
     path = HERE / name
-    assert detect(path).name == LOGS[name]
+    assert format_of(path) == LOGS[name]
     loaded = load(path)
     questions = dict(loaded.collection.queries.iter_rows())
     assert list(questions.values()) == [question for question, _, _ in QUESTIONS]
@@ -115,7 +114,7 @@ def test_outcomes_of_a_library(name: str) -> None:
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_documents_of_a_library(name: str) -> None:
-    assert detect(HERE / name).name == DOCUMENTS[name]
+    assert format_of(HERE / name) == DOCUMENTS[name]
     loaded = load(HERE / name)
     assert loaded.contexts is None
     assert loaded.collection.passages["text"].to_list() == [text for texts in PASSAGES for text in texts]
@@ -216,7 +215,7 @@ def test_grades_beside_the_fields_of_a_library(
     answer = "answer" if form == "ragas" else "actual_output"
     rows = [{names[0]: f"Q{n}?", names[1]: ["A."], answer: "A", column: n == 1} for n in range(2)]
     path = save("log.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    assert detect(path).name == form
+    assert format_of(path) == form
     outcomes = load(path).outcomes
     assert outcomes is not None
     frame = outcomes.frame
@@ -319,9 +318,9 @@ def test_concatenated_and_long_documents(save: Save) -> None:
         {"user_input": q, "response": "a", "retrieved_contexts": ["x" * 300_000, "y"]} for q in ("Who?", "Why?")
     )
     path = save("two.json", json.dumps(one, indent=1) + "\n" + json.dumps(two, indent=1))
-    assert detect(path).name == "ragas"
+    assert format_of(path) == "ragas"
     assert load(path).collection.queries["text"].to_list() == ["Who?", "Why?"]
-    assert detect(save("list.json", json.dumps([two, one]))).name == "ragas"
+    assert format_of(save("list.json", json.dumps([two, one]))) == "ragas"
 
 
 def test_langsmith_and_mlflow(save: Save) -> None:
@@ -391,7 +390,7 @@ def test_grades_projects_and_blank_passages_of_langsmith(save: Save) -> None:
 def test_mlflow_as_json_lines(save: Save) -> None:
     row = {"inputs": "Who?", "outputs": "Ann", "targets": "Ann", "retrieved_context": [{"content": "Ann did."}]}
     path = save("mlflow.jsonl", json.dumps(row))
-    assert detect(path).name == "mlflow"
+    assert format_of(path) == "mlflow"
     assert shown_texts(load(path)) == {"Who?": ["Ann did."]}
 
 

@@ -38,7 +38,7 @@ from ragworth.formats.contract import Format, LoadedCollection
     ],
 )
 def test_specs(spec: str | Path, name: str, path: str) -> None:
-    chosen, rest = resolve(spec, "contexts")
+    chosen, rest, _ = resolve(spec, "contexts")
     assert (chosen.name, rest) == (name, path)
 
 

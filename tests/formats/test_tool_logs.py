@@ -13,7 +13,7 @@ import pytest
 from ragworth.core.errors import FormatError
 from ragworth.formats import load
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.detection import detect
+from tests.formats.sample_files import format_of
 
 Save = Callable[[str, str | bytes], Path]
 MILL, TOWN = "Who built the mill?", "Where is the mill?"
@@ -152,7 +152,7 @@ def notes(loaded: LoadedCollection) -> str:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_file_is_recognised(name: str, save: Save) -> None:
     for ending, text in (("json", json.dumps([SAMPLES[name]], indent=1)), ("jsonl", json.dumps(SAMPLES[name]) + "\n")):
-        assert detect(save(f"log.{ending}", text)).name == name
+        assert format_of(save(f"log.{ending}", text)) == name
 
 
 def test_providers_errors_and_repeats_of_promptfoo(save: Save) -> None:
@@ -243,7 +243,7 @@ def test_older_traces_of_mlflow(save: Save) -> None:
     data = {"spans": [old], "request": json.dumps({"model_input": {"messages": [{"role": "user", "content": MILL}]}})}
     trace = {"info": {"request_id": "r", "status": "OK"}, "data": {**data, "response": json.dumps("Ann")}}
     loaded = read(save, trace)
-    assert detect(save("log.json", json.dumps(trace))).name == "mlflow"
+    assert format_of(save("log.json", json.dumps(trace))) == "mlflow"
     assert shown(loaded) == {("log", MILL): [(BUILT, None)]}
     assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
 
@@ -253,7 +253,7 @@ def test_evaluation_tables_of_mlflow(save: Save) -> None:
     columns = ["inputs", "targets", "outputs", "retrieved_context", "toxicity/v1/score", "toxicity/v1/justification"]
     stored = {"columns": columns, "data": [[MILL, "Ann", "Ann", [BUILT], 0.1, "…"], [MILL, "Ann", "Bob", [], 0.3, "…"]]}
     loaded = read(save, stored)
-    assert detect(save("log.json", json.dumps(stored))).name == "mlflow"
+    assert format_of(save("log.json", json.dumps(stored))) == "mlflow"
     assert answers(loaded) == [("log", MILL, 0, "Ann", "ok"), ("log", MILL, 1, "Bob", "ok")]
     assert accepted(loaded) == ["Ann"]
     assert grades(loaded) == {"toxicity": [pytest.approx(0.2)]}
@@ -311,7 +311,7 @@ def test_outputs_of_haystack_pipelines(save: Save) -> None:
     }
     assert shown(read(save, [{"query": MILL, "result": output}])) == {("log", MILL): [(BUILT, 0.9)]}
     loaded = read(save, [{"query": MILL, **output}])
-    assert detect(save("log.json", json.dumps([{"query": MILL, **output}]))).name == "haystack"
+    assert format_of(save("log.json", json.dumps([{"query": MILL, **output}]))) == "haystack"
     assert shown(loaded) == {("log", MILL): [(BUILT, 0.9)]}
     assert answers(loaded) == [("log", MILL, 0, "Ann", "ok")]
     assert "only the first of several replies" in notes(loaded)

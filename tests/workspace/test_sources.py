@@ -14,7 +14,7 @@ import ragworth
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.inputs import load_inputs
-from ragworth.formats.detection import contents_of, recognise
+from ragworth.formats.detection import recognise
 from ragworth.formats.grades import GradeError
 from ragworth.formats.heads import read_head
 from ragworth.workspace.problems import Problems
@@ -115,7 +115,7 @@ def test_mapped_passages_inside_objects_with_scores_as_text(tmp_path: Path) -> N
 def test_only_whole_words_in_the_name_of_a_file_say_what_its_texts_are(name: str, kind: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("q1\tAnn built it.\nq2\tBob built it.\n")
     head = read_head(tmp_path / name)
-    assert [each.kind for each in contents_of(head, recognise(head))] == ([kind] if kind else [])
+    assert [each.kind for each in recognise(head).contents] == ([kind] if kind else [])
 
 
 def test_files_named_twice_and_parts_of_one_log(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ A spec is a path, whose extension determines the format (TREC by default), or ``
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,10 +18,14 @@ from ragworth.data.ranking import Ties
 from ragworth.data.tokens import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, Kind, LoadedCollection
 from ragworth.formats.files import PathOrStr, suffix_of
 from ragworth.formats.heads import read_head
+from ragworth.formats.kinds import KIND_NAMES
 from ragworth.formats.logs.rows import find_rows
+
+LOADED: set[Kind] = {"run", "log", "references", "collection", "queries", "passages", "texts"}
+"""What a file may hold that is loaded whole."""
 
 USES = {
     "contexts": "read as contexts (a run)",
@@ -48,10 +52,11 @@ class Spec(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A format, and the path or head to give to it."""
+    """A format, the path or head to give to it, and what the file holds, as far as that was looked at."""
 
     format: Format
     path: PathOrStr
+    contents: Sequence[Contents] = ()
 
 
 def resolve(spec: PathOrStr, what: str) -> Choice:
@@ -100,13 +105,14 @@ def choose(spec: PathOrStr, what: str, columns: Mapping[str, str] | None = None)
     if prefix or not (isinstance(path, Head) or os.path.isfile(path) or missing_document):  # noqa: PTH113
         return resolve(spec, what)
     head = read_head(path)
-    looked, found = detection.examine(head, columns)
+    looked = detection.examine(head, columns)
+    found = looked.format
     if found is not None and found.can(what) and (columns is None or found.load_rows is not None):
-        return Choice(found, head)
+        return Choice(found, head, looked.contents)
     if columns is not None:
         return Choice(FORMATS.get("log"), head)
-    if what == "load" and found is None and (looked.columns or suffix_of(path) in (".json", ".eval")):
-        raise detection.unknown_error(looked)
+    if what == "load" and found is None and (looked.head.columns or suffix_of(path) in (".json", ".eval")):
+        raise detection.unknown_error(looked.head)
     return resolve(head, what)
 
 
@@ -118,7 +124,7 @@ def read_contexts(
     skip_bad_lines: bool = False,
 ) -> Contexts:
     """Read a run, named ``system``; by default after the file, or as named in it."""
-    chosen, path = choose(spec, "contexts")
+    chosen, path, _ = choose(spec, "contexts")
     table: Contexts = chosen.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
     return table
 
@@ -142,13 +148,19 @@ def load(
     """
     if not isinstance(spec, (str, os.PathLike)):
         return load_records(spec, columns)
-    chosen, path = choose(spec, "load", columns)
+    chosen, path, contents = choose(spec, "load", columns)
     more: dict[str, Any] = {} if columns is None else {"columns": columns}
     if more and chosen.name in ("jsonl", "table"):
         chosen = FORMATS.get("log")
     if more and chosen.load_rows is None:
         raise FormatError(
             f"the columns of {chosen.title} can't be mapped", file=str(path), remedy="leave the mapping out"
+        )
+    if contents and not LOADED & {each.kind for each in contents}:
+        raise FormatError(
+            f"it holds {KIND_NAMES[contents[0].kind]}, and no texts and no log",
+            file=str(path),
+            expected="a collection, texts of queries or passages, a log or a run",
         )
     loaded: LoadedCollection = chosen.do("load")(path, skip_bad_lines=skip_bad_lines, **more)
     return loaded
@@ -164,7 +176,7 @@ def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source:
 
 def _load_rows(rows: records.MemoryRows, columns: Mapping[str, str] | None, source: str) -> LoadedCollection:
     head = Head(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
-    chosen = detection.recognise(head)
+    chosen = detection.recognise(head).format
     inner = find_rows(rows.document, known=chosen is not None, columns=columns)
     if inner is not None:
         return _load_rows(records.read_rows(inner, source), columns, source)
@@ -186,7 +198,7 @@ class PassageLengths(NamedTuple):
 
 def read_lengths(spec: PathOrStr, *, tokens: str = WORDS, skip_bad_lines: bool = False) -> PassageLengths:
     """Read passage lengths from a ``tokens`` column, or count tokens in the texts."""
-    chosen, path = resolve(spec, "load")
+    chosen, path, _ = resolve(spec, "load")
     if chosen.name == "table":
         from ragworth.formats.tables import read_table
 
@@ -201,7 +213,7 @@ def read_lengths(spec: PathOrStr, *, tokens: str = WORDS, skip_bad_lines: bool =
 
 
 def _read(spec: PathOrStr, what: str, skip_bad_lines: bool) -> Any:
-    chosen, path = choose(spec, what)
+    chosen, path, _ = choose(spec, what)
     return chosen.do(what)(path, skip_bad_lines=skip_bad_lines)
 
 
@@ -214,7 +226,7 @@ def write(table: Table, spec: PathOrStr, collection: Collection | None = None) -
     if what not in USES:
         FORMATS.get("table").do("write_contexts")(table, spec)
         return
-    chosen, path = resolve(spec, what)
+    chosen, path, _ = resolve(spec, what)
     if chosen.name == "jsonl":
         chosen.do(what)(table, path, collection)
     else:

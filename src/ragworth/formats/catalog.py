@@ -35,6 +35,7 @@ FORMATS: Registry[Format] = Registry(
         "mlflow": "ragworth.formats.logs.trace_specs:MLFLOW_FORMAT",
         "langsmith": "ragworth.formats.logs.trace_specs:LANGSMITH_FORMAT",
         "promptfoo": "ragworth.formats.logs.tools:PROMPTFOO",
+        "outcomes": "ragworth.formats.outcomes:FORMAT",
         "pytrec_eval": "ragworth.formats.nested_scores:FORMAT",
         "chat": "ragworth.formats.logs.frameworks:CHAT",
         "log": "ragworth.formats.logs.engine:FORMAT",

@@ -24,6 +24,19 @@ class LoadedCollection(NamedTuple):
     outcomes: Outcomes | None = None
 
 
+TextKind = Literal["queries", "passages", "answers", "subquestions"]
+TableKind = Literal["run", "qrels", "ratings", "judgments", "written", "outcomes", "lengths"]
+Kind = TextKind | TableKind | Literal["log", "references", "collection", "texts"]
+"""What a file may hold; ``texts`` are those of queries or of passages."""
+
+
+class Contents(NamedTuple):
+    """A kind of data that a file holds, and what is doubtful about it."""
+
+    kind: Kind
+    doubt: str = ""
+
+
 HEAD_ROWS = 20
 """Rows of a file that are looked at to find out its format."""
 
@@ -81,10 +94,10 @@ class Format:
     Attributes
     ----------
     endings: file extensions, before ``.gz`` or ``.zst``; not needed with ``name:path``.
-    recognise: whether a file is of this format, from its beginning.
+    inspect: return what a file of this format holds, from its head; nothing for a file of another format.
     load_rows: make tables of rows that are in memory already.
     general: how general the signs are by which it recognises files: 0 for the formats of tools, 1 for our own, 2 for
-        logs with usual names. A more general format counts only where no other knows a file.
+        logs with usual names, 3 for tables of grades. A more general format counts only where no other knows a file.
     """
 
     name: str
@@ -97,7 +110,7 @@ class Format:
     write_contexts: Callable[..., None] | None = None
     write_judgments: Callable[..., None] | None = None
     write_ratings: Callable[..., None] | None = None
-    recognise: Callable[[Head], bool] | None = None
+    inspect: Callable[[Head], list[Contents]] | None = None
     load_rows: Callable[..., LoadedCollection] | None = None
     general: int = 0
 

@@ -27,7 +27,7 @@ from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Message, Turn, turns_of
 from ragworth.data.turns import is_instruction, message_text
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file, empty_file_error, skipped_note
 from ragworth.formats.logs.files import bad_rows_error, read_log, reject_row
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text, objects
@@ -255,27 +255,32 @@ def _has_tasks(head: Head) -> bool:
     return isinstance(first, dict) and "input" in first and TASK_SEPARATOR in str(first.get("task_id"))
 
 
+def _queries_if(is_known: Callable[[Head], bool]) -> Callable[[Head], list[Contents]]:
+    """Say that files of a format, which ``is_known`` tells by their heads, hold queries."""
+    return lambda head: [Contents("queries")] if is_known(head) else []
+
+
 OWN = Format(
     name="conversations",
     title="conversations, one turn a line",
     load=partial(_load, parse=_parse_own, expected=EXPECTED),
-    recognise=_is_own,
+    inspect=_queries_if(_is_own),
 )
 CANARD = Format(
     name="canard",
     title="CANARD",
     load=partial(_load, parse=_parse_canard, expected=CANARD_ROWS),
-    recognise=_is_canard,
+    inspect=_queries_if(_is_canard),
 )
 CAST = Format(
     name="cast",
     title="TREC CAsT topics",
     load=partial(_load, parse=_parse_topic, expected=CAST_TOPICS),
-    recognise=_has_topics,
+    inspect=_queries_if(_has_topics),
 )
 MTRAG = Format(
     name="mtrag",
     title="MT-RAG tasks",
     load=partial(_load, parse=_parse_task, expected=TASKS, lists=("documents", "tasks")),
-    recognise=_has_tasks,
+    inspect=_queries_if(_has_tasks),
 )

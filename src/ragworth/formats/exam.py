@@ -15,7 +15,7 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError
 from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.data.collection import Collection
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, empty_file_error, skipped_note
 from ragworth.formats.values import (
     WrongLineError,
@@ -106,9 +106,10 @@ def _reader(what: str, part: Callable[[LoadedCollection], T | None]) -> Callable
     return read
 
 
-def _recognise(head: Head) -> bool:
+def _inspect(head: Head) -> list[Contents]:
     first = head.document
-    return isinstance(first, list) and len(first) == 2 and isinstance(first[0], str) and isinstance(first[1], list)
+    known = isinstance(first, list) and len(first) == 2 and isinstance(first[0], str) and isinstance(first[1], list)
+    return [Contents("collection")] if known else []
 
 
 FORMAT = Format(
@@ -118,5 +119,5 @@ FORMAT = Format(
     judgments=_reader("relevance", lambda loaded: loaded.collection.relevance),
     ratings=_reader("ratings", lambda loaded: loaded.collection.ratings),
     load=load,
-    recognise=_recognise,
+    inspect=_inspect,
 )

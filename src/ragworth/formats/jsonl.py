@@ -23,7 +23,7 @@ from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import (
     PathOrStr,
     bad_lines_error,
@@ -33,6 +33,7 @@ from ragworth.formats.files import (
     skipped_note,
     source_name,
 )
+from ragworth.formats.kinds import row_kinds
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
@@ -140,13 +141,8 @@ def write_contexts(contexts: Contexts, path: PathOrStr, collection: Collection |
             stream.write(json.dumps(item, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
-def _recognise(head: Head) -> bool:
-    if head.kind != "lines" or head.has_any("page_content", "id_", "gt_answer") or head.has("inputs", "outputs"):
-        return False
-    by_id = head.has_any("text", "contents") and head.has_any(
-        "_id", "id", "doc_id", "docno", "query_id", "query", "passage"
-    )
-    return head.has("retrieved_context") or by_id or head.has("query", "passage")
+def _inspect(head: Head) -> list[Contents]:
+    return row_kinds(head) if head.kind == "lines" else []
 
 
 FORMAT = Format(
@@ -158,6 +154,6 @@ FORMAT = Format(
     ratings=json_table_reader(Ratings),
     load=load,
     write_contexts=write_contexts,
-    recognise=_recognise,
+    inspect=_inspect,
     general=1,
 )

@@ -16,10 +16,11 @@ from ragworth.core.errors import FormatError, format_list, quote_short
 from ragworth.data import Contexts, Judgments
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import Format, Head
+from ragworth.formats.contract import Contents, Format, Head
 from ragworth.formats.files import PathOrStr, run_name
 from ragworth.formats.grades import LABEL, check_scale
 from ragworth.formats.heads import read_document
+from ragworth.formats.kinds import is_named, row_kinds
 from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.tables import (
     RELEVANCE,
@@ -102,7 +103,7 @@ def _few_whole(values: Iterable[float | None]) -> list[float]:
     return numbers if len(numbers) <= MOST_LABELS and all(value.is_integer() for value in numbers) else []
 
 
-def label_values(document: Any) -> list[float]:
+def _label_values(document: Any) -> list[float]:
     """The numbers of ``{query: passages}`` if they are few and whole, as labels are; nothing of several systems."""
     runs = _runs(document) or {}
     queries = next(iter(runs.values())) if len(runs) == 1 else {}
@@ -143,7 +144,7 @@ def _read(path: PathOrStr) -> dict[str, dict[str, Any]] | list[dict[str, Any]]:
     """Read the queries of each system, as :func:`_runs` returns them, or the rows of a table."""
     documents = read_document(path, unique_keys=True)
     document = documents[0] if len(documents) == 1 else None
-    if (rows := table_rows(document)) is not None:
+    if (rows := _table_rows(document)) is not None:
         return rows
     if (runs := _runs(document)) is None:
         raise FormatError(
@@ -155,7 +156,7 @@ def _read(path: PathOrStr) -> dict[str, dict[str, Any]] | list[dict[str, Any]]:
     return runs
 
 
-def table_rows(document: Any) -> list[dict[str, Any]] | None:
+def _table_rows(document: Any) -> list[dict[str, Any]] | None:
     """The rows of a table of ours; None if it isn't one."""
     rows = find_rows(document, known=False) or document
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
@@ -215,9 +216,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float)
 
 
-def _recognise(head: Head) -> bool:
-    """Lists of texts may be anything, so they are only read where a file is named as a run or as labels."""
-    return head.kind == "json" and (table_rows(head.document) is not None or _has_numbers(head.document))
+def _inspect(head: Head) -> list[Contents]:
+    """A run or labels. Lists of texts may be anything, so they are only read where a file is named as one of these."""
+    if head.kind != "json":
+        return []
+    if (rows := _table_rows(head.document)) is not None:
+        return row_kinds(head.of_rows(rows))
+    if not _has_numbers(head.document):
+        return []
+    labels = _label_values(head.document)
+    if is_named(head, "qrels"):
+        return [Contents("qrels")]
+    values = format_list([f"{value:g}" for value in labels])
+    doubt = f"its only numbers are {values}; taken as relevance labels" if labels else ""
+    return [Contents("qrels" if labels else "run", doubt)]
 
 
 def _has_numbers(document: Any) -> bool:
@@ -237,6 +249,6 @@ FORMAT = Format(
     title="JSON of numbers by query and passage",
     contexts=read_contexts,
     judgments=read_judgments,
-    recognise=_recognise,
+    inspect=_inspect,
     general=1,
 )

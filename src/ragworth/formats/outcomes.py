@@ -16,6 +16,7 @@ from ragworth.core.errors import FormatError, format_count, format_list, format_
 from ragworth.data import OK, Outcomes
 from ragworth.data.coercion import ID_ALIASES, find_id_column, id_column
 from ragworth.data.collection import plain_text, text_id
+from ragworth.formats.contract import Contents, Format, Head
 from ragworth.formats.csv import UNNAMED
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.grades import (
@@ -109,11 +110,6 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
         differ = outcomes["differ"].sum()
         notes.append(f"{path}: {answers} several grades by people, which are averaged; they differ for {differ:,}")
     return Outcomes(outcomes, source=file.name, notes=tuple(notes))
-
-
-def is_outcome_table(frame: pl.DataFrame) -> bool:
-    """Whether a table has a column of numbers, or one that is called like a grade."""
-    return any(plain_grade(name) in ASPECTS or _are_numbers(frame[name]) for name in _value_columns(frame))
 
 
 def _query_ids(frame: pl.DataFrame, file: GradeFile) -> pl.Series:
@@ -292,3 +288,16 @@ def _average(grades: pl.DataFrame, together: pl.Expr) -> pl.DataFrame:
         differ=pl.col("value").drop_nulls().n_unique() > 1,
         words=words.any() & words.all(),
     ).with_columns(pl.col("source") + pl.when("words").then(mark).otherwise(pl.lit("")))
+
+
+def _inspect(head: Head) -> list[Contents]:
+    """Tables with a column of numbers, or one that is called like a grade, beside systems and questions."""
+    asked = (*ID_ALIASES["query"], *QUESTION_COLUMNS)
+    if head.kind != "table" or not head.has_any(*ID_ALIASES["system"]) or not head.has_any(*asked):
+        return []
+    frame = pl.DataFrame(list(head.rows), infer_schema_length=None)
+    graded = any(plain_grade(name) in ASPECTS or _are_numbers(frame[name]) for name in _value_columns(frame))
+    return [Contents("outcomes")] if graded else []
+
+
+FORMAT = Format(name="outcomes", title="grades of answers", inspect=_inspect, general=3)

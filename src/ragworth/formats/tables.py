@@ -21,7 +21,7 @@ from ragworth.data.coercion import ID_ALIASES, find_id_column, to_frame
 from ragworth.data.contexts import MAYBE_SYSTEMS
 from ragworth.data.ranking import Ties
 from ragworth.formats.columns import NUMBER
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.csv import CsvRows, encoding_error, read_text_csv, write_csv
 from ragworth.formats.files import (
     PathOrStr,
@@ -34,6 +34,7 @@ from ragworth.formats.files import (
     suffix_of,
 )
 from ragworth.formats.grades import LABEL, RATING, check_scale
+from ragworth.formats.kinds import pair_kinds, row_kinds
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.values import read_objects
 
@@ -316,13 +317,8 @@ def write_table(table: Table, path: PathOrStr) -> None:
         stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 
 
-def _recognise(head: Head) -> bool:
-    """Tables of ours have ids of queries or passages, and a text, a score, a label or an outcome."""
-    if head.kind != "table" or head.has("generated_answer"):
-        return False
-    system, query, passage = (head.has_any(*ID_ALIASES[name]) for name in ("system", "query", "passage"))
-    values = head.has_any("score", "rank", "value", "rating", "aspect", *WIDE_COLUMNS)
-    return (query and passage and values) or (head.has("text") and (query or passage or system))
+def _inspect(head: Head) -> list[Contents]:
+    return row_kinds(head) or pair_kinds(head) if head.kind == "table" else []
 
 
 FORMAT = Format(
@@ -336,6 +332,6 @@ FORMAT = Format(
     write_contexts=write_table,
     write_judgments=write_table,
     write_ratings=write_table,
-    recognise=_recognise,
+    inspect=_inspect,
     general=1,
 )

@@ -25,7 +25,6 @@ from typing import Any, Literal
 import polars as pl
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
-from ragworth.data.coercion import ID_ALIASES
 from ragworth.data.collection import Collection
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import Format, LoadedCollection
@@ -38,23 +37,15 @@ from ragworth.formats.files import (
     suffix_of,
 )
 from ragworth.formats.heads import read_head
+from ragworth.formats.kinds import LIST_KEYS, QUERY_KEYS, lacks_header
 from ragworth.formats.tables import LINES, read_table
 from ragworth.formats.values import WrongLineError, as_id, as_object, as_text, read_values
 
 CollectionPart = Literal["queries", "passages", "answers", "subquestions"]
 CONVERSATION_FORMATS = ("conversations", "canard", "cast", "mtrag")
-QUERY_KEYS = ("query_id", "qid", "_id", "id")
-LIST_KEYS = {"answers": ("answers", "answer"), "subquestions": ("subquestions", "sub_questions", "questions")}
 PAIRS = "an id and a text on each line, separated by a tab"
 TEXTS = '{"_id": …, "text": …} on each line'
 LISTS = '{{"query_id": …, "{}": ["…"]}} on each line'
-
-_HEADERS = (
-    "id _id qid pid docid doc_id docno doc document number topic query question title text contents content body "
-    "passage answer"
-)
-USUAL_HEADERS = frozenset(_HEADERS.split())
-"""Names of columns in files of texts, besides those of ids."""
 
 BATCH = 100_000
 """Texts converted to Python objects at a time."""
@@ -70,7 +61,7 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
         loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
         return loaded.collection
     suffix, single = suffix_of(path), {"queries": "query", "passages": "passage"}.get(kind)
-    if single and suffix == ".tsv" and lacks_header(path):
+    if single and suffix == ".tsv" and _lacks_header(path):
         frame, notes = read_pairs(path, single, skip_bad_lines)
     elif suffix in (".csv", ".tsv", ".parquet"):
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
@@ -92,15 +83,12 @@ def conversation_format(path: PathOrStr) -> Format | None:
     if suffix_of(path) not in (".json", *LINES) or not os.path.isfile(path):  # noqa: PTH113
         return None
     head = read_head(path)
-    return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.recognise or bool)(head)), None)
+    return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.inspect or bool)(head)), None)
 
 
-def lacks_header(path: PathOrStr) -> bool:
-    """Whether the first line is an id and a text, and not the names of columns."""
+def _lacks_header(path: PathOrStr) -> bool:
     _, first = next(read_lines(path), (0, b""))
-    fields = [field.strip().lower() for field in first.decode("utf-8", "replace").split("\t")]
-    names = {*USUAL_HEADERS, *(name for names in ID_ALIASES.values() for name in names)}
-    return len(fields) == 2 and not (fields[0] in names or set(fields) <= names)
+    return lacks_header(first.decode("utf-8", "replace").split("\t"))
 
 
 def read_pairs(path: PathOrStr, name: str, skip: bool) -> TextRows:

@@ -17,8 +17,8 @@ from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import header_hint
 from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
-from ragworth.formats.columns import NUMBER, Column, ColumnRows, LineLayout, is_row, read_columns
-from ragworth.formats.contract import Format, Head
+from ragworth.formats.columns import Column, ColumnRows, LineLayout, is_row, read_columns
+from ragworth.formats.contract import Format
 from ragworth.formats.files import (
     PathOrStr,
     can_read_again,
@@ -29,6 +29,7 @@ from ragworth.formats.files import (
     skipped_note,
 )
 from ragworth.formats.grades import LABEL, RATING, check_scale
+from ragworth.formats.kinds import trec_kinds
 
 RUN = LineLayout(
     "TREC run",
@@ -359,13 +360,6 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
             )
 
 
-def _recognise(head: Head) -> bool:
-    """Six fields with a score, or four with a label, in most of the first lines."""
-    rows = [line.split() for line in head.data.split(b"\n")[:20] if is_row(line)]
-    fit = [row for row in rows if len(row) in (4, 6) and NUMBER.fullmatch(row[3] if len(row) == 4 else row[4])]
-    return head.kind == "text" and bool(fit) and len(fit) >= 0.8 * (len(rows) - 1)
-
-
 FORMAT = Format(
     name="trec",
     title="TREC run, qrels and sub-topic qrels",
@@ -375,6 +369,6 @@ FORMAT = Format(
     write_contexts=write_run,
     write_judgments=write_qrels,
     write_ratings=write_ratings,
-    recognise=_recognise,
+    inspect=trec_kinds,
     general=1,
 )

@@ -22,11 +22,12 @@ from ragworth.data import Contexts
 from ragworth.data.collection import Collection, merge_collections
 from ragworth.data.ranking import Ties
 from ragworth.formats import outcomes, texts
-from ragworth.formats.contract import Head, LoadedCollection
-from ragworth.formats.detection import Contents, Kind, contents_of, examine, unknown_error
+from ragworth.formats.contract import Contents, Format, Head, Kind, LoadedCollection
+from ragworth.formats.detection import Detected, examine, unknown_error
 from ragworth.formats.files import EncodingError, PathOrStr
 from ragworth.formats.grades import GradeError
 from ragworth.formats.heads import HEAD_BYTES, has_keys, read_head
+from ragworth.formats.kinds import KIND_NAMES
 from ragworth.formats.logs.fields import JOIN
 from ragworth.formats.tables import read_answer_table
 from ragworth.workspace.matching import (
@@ -46,21 +47,11 @@ T = TypeVar("T")
 PARALLEL_FILES = 2
 """Runs read at a time; each has a few chunks in memory besides its rows."""
 
-KIND_NAMES: dict[Kind, str] = {
-    "run": "a run",
-    "log": "a log",
-    "references": "questions with accepted answers",
-    "collection": "a collection",
-    "qrels": "relevance labels",
-    "ratings": "ratings of sub-questions",
-    "judgments": "judgments",
-    "queries": "texts of queries",
-    "passages": "texts of passages",
-    "answers": "accepted answers",
-    "subquestions": "sub-questions",
-    "written": "answers of systems",
-    "outcomes": "outcomes of answers",
+UNDECIDED: dict[Kind, str] = {
+    "texts": "it has ids and texts; call it queries or passages, or write query_id or passage_id",
+    "lengths": "it has lengths of passages, and no texts",
 }
+"""Kinds of files that can't be evaluated, with the reason."""
 
 
 class KnownFile(NamedTuple):
@@ -153,7 +144,7 @@ def read_run(
 ) -> LoadedCollection:
     """Read a run or a log. Without a name, systems are named by the file, or after it."""
     path, columns = with_columns(spec, columns)
-    form, place = formats.choose(path, "contexts", columns)
+    form, place, _ = formats.choose(path, "contexts", columns)
     if form.load_rows is None and form.name != "jsonl":
         contexts = form.do("contexts")(place, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
         loaded = LoadedCollection(Collection(), contexts)
@@ -365,23 +356,18 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     head = read_head(place)
     if head.kind == "text" and b"\0" in head.data:
         raise EncodingError("it is no text in UTF-8", file=str(head))
-    _, mapped = with_columns(head, columns)
-    looked, form = examine(head, mapped) if not prefix else (head, formats.FORMATS.get(prefix))
     if prefix == "trec" and head.content is not None:
-        looked = replace(head, kind="text", data=head.content[:HEAD_BYTES])
+        head = replace(head, kind="text", data=head.content[:HEAD_BYTES])
+    _, mapped = with_columns(head, columns)
+    form = formats.FORMATS.get(prefix) if prefix else None
+    looked, form, contents = examine(head, mapped) if form is None else _named(head, form)
     reader = f"{prefix}:{head}" if prefix else head
-    why: FormatError | None = None
-    loggable = form is not None and form.load_rows is not None
-    if loggable or (mapped and form is None):
-        try:
-            return [_read_log(reader, name, spec, mapped)]
-        except FormatError as error:
-            if loggable and not isinstance(error, NothingLoggedError):
-                raise
-            why = error
-    contents = contents_of(looked, form)
+    if (form is not None and form.load_rows is not None) or (mapped and form is None):
+        return [_read_log(reader, name, spec, mapped)]
     if not contents:
-        raise why or unknown_error(looked)
+        raise unknown_error(looked)
+    if contents[0].kind in UNDECIDED:
+        raise FormatError(UNDECIDED[contents[0].kind], file=str(head))
     if contents[0].kind == "log":
         return [_read_log(reader, name, spec, mapped)]
     found = [file for each in contents if (file := _read_contents(reader, name, spec, each)).frame.height or file.log]
@@ -390,19 +376,20 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     return found
 
 
-class NothingLoggedError(FormatError):
-    """A file in the format of a log without what systems did, such as questions with accepted answers."""
+def _named(head: Head, form: Format) -> Detected:
+    """Contents of a file whose format the user names."""
+    return Detected(head, form, form.inspect(head) if form.inspect is not None else [])
 
 
 def _read_log(path: PathOrStr, name: str, spec: str, columns: Mapping[str, str] | None) -> ReadFile:
     log = formats.load(path, columns)
     if systems_of(log):
         if log.answers is None and log.outcomes is None and not (log.contexts is not None and len(log.contexts)):
-            raise NothingLoggedError("nothing was retrieved in it", file=str(path))
+            raise FormatError("nothing was retrieved in it", file=str(path))
         return ReadFile(name, "log", spec, log, columns=columns)
     if are_references(log.collection):
         return ReadFile(name, "references", spec, log, columns=columns)
-    raise NothingLoggedError("it has no contexts and no answers", file=str(path))
+    raise FormatError("it has no contexts and no answers", file=str(path))
 
 
 def _read_contents(path: PathOrStr, name: str, spec: str, contents: Contents) -> ReadFile:

@@ -10,10 +10,11 @@ from pathlib import PurePosixPath
 from ragworth.core.errors import TableError, format_list, quote_short
 from ragworth.data import Judgments
 from ragworth.data.collection import Collection, match_questions, merge_collections, plain_text
-from ragworth.formats.detection import Kind
+from ragworth.formats.contract import Kind
 from ragworth.formats.files import run_name
+from ragworth.formats.kinds import KIND_NAMES
 from ragworth.workspace.config import EVERY_SYSTEM
-from ragworth.workspace.files import KIND_NAMES, ReadFile
+from ragworth.workspace.files import ReadFile
 from ragworth.workspace.matching import match_references
 from ragworth.workspace.toml import TomlValue
 

@@ -11,7 +11,7 @@ from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
-from ragworth.formats.contract import Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
 from ragworth.formats.logs.collector import TWICE, repeats_error
 from ragworth.formats.logs.fields import FieldFinder, Names
@@ -215,7 +215,7 @@ class LogSpec:
             title=self.title,
             contexts=self.read_contexts,
             load=self.load,
-            recognise=self.recognise,
+            inspect=lambda head: [Contents("log")] if self.recognise(head) else [],
             load_rows=self.load_rows,
             general=self.general,
         )

@@ -35,11 +35,11 @@ class Run(Step):
         return [f"run: there is no file {path}"] if path is not None and not path.exists() else []
 
     def files(self, context: StepContext) -> tuple[Path, ...]:
-        form, path = resolve(self.path, "contexts")
+        form, path, _ = resolve(self.path, "contexts")
         return () if form.name == "ir_datasets" else ((context.folder or Path()) / path,)
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
-        form, path = resolve(self.path, "contexts")
+        form, path, _ = resolve(self.path, "contexts")
         where = self.files(context)
         read = read_contexts(f"{form.name}:{where[0] if where else path}")
         if len(read.systems) > 1:
