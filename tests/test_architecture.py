@@ -229,7 +229,7 @@ SECOND_NAME = "a folder that is moved into place as a whole"
 SCRATCH = "a temporary folder"
 DIRECT_WRITERS = {
     "core.files": "the helper",
-    "data.parts": "the caller's stream",
+    "data.coercion": "the caller's stream",
     "cli.process": "the null device",
     "evaluation.stage_cache": SECOND_NAME,
     "llm.local.onnx_graph": SECOND_NAME,

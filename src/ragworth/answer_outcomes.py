@@ -113,16 +113,16 @@ def outcome_scores(
     graded is missing, too.
     """
     aspects = outcomes.distinct("aspect")
-    tables = [*outcomes.parts, *(answers.parts if answers is not None else ())]
-    asked = pl.concat([part.select("system", "query") for part in tables]).unique(maintain_order=True)
-    parts: list[pl.DataFrame] = []
+    tables = [outcomes, *([answers] if answers is not None else [])]
+    asked = pl.concat([table.frame.select("system", "query") for table in tables]).unique(maintain_order=True)
+    frames = [pl.DataFrame(schema=Scores.schema)]
     for aspect in aspects:
         rows = _with_ungraded(outcomes.having("aspect", [aspect]).frame, asked)
         shares = _shares(rows, aspect, said or {})
         names = _share_names(aspect, aspects)
-        parts += [_as_scores(part, names[name]) for name, part in shares.items()]
-        parts.append(_as_scores(rows, aspect))
-    return Scores.of_parts(parts, (*outcomes.notes, *_unknown_directions(aspects)))
+        frames += [_as_scores(part, names[name]) for name, part in shares.items()]
+        frames.append(_as_scores(rows, aspect))
+    return Scores.trusted(pl.concat(frames), (*outcomes.notes, *_unknown_directions(aspects)))
 
 
 def _unknown_directions(aspects: Sequence[str]) -> tuple[str, ...]:
@@ -176,9 +176,7 @@ def main_outcome(names: list[str], given: Container[str] = ()) -> str | None:
 def given_outcomes(outcomes: Outcomes) -> frozenset[str]:
     """The outcomes that come with the data rather than from a grader of ours, with the shares that follow from them."""
     aspects = {
-        str(aspect)
-        for part in outcomes.parts
-        for aspect in part.filter(~pl.col("source").str.contains(OUR_SOURCES))["aspect"].unique()
+        str(aspect) for aspect in outcomes.frame.filter(~pl.col("source").str.contains(OUR_SOURCES))["aspect"].unique()
     }
     every = outcomes.distinct("aspect")
     return frozenset(aspects.union(*(_share_names(aspect, every).values() for aspect in aspects)))

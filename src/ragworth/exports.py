@@ -80,14 +80,14 @@ def _values(given: _Exportable, notes: list[str]) -> Iterator[ExportedValue]:
     """All scores and outcomes that have a value."""
     missing = 0
     for table, kind in ((given.scores, "metric"), (given.outcomes, "aspect")):
-        for frame in table.parts if table is not None else []:
-            for system, query, name, value, status in frame.select(
-                "system", "query", kind, "value", "status"
-            ).iter_rows():
-                if status == OK:
-                    yield ExportedValue(system, query, name, value)
-                else:
-                    missing += 1
+        if table is None:
+            continue
+        rows = table.frame.select("system", "query", kind, "value", "status").iter_rows()
+        for system, query, name, value, status in rows:
+            if status == OK:
+                yield ExportedValue(system, query, name, value)
+            else:
+                missing += 1
     if missing:
         notes.append(f"{format_count(missing, 'value')} missing, and not exported")
 

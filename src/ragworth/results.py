@@ -33,10 +33,10 @@ from ragworth.core.errors import FormatError, TableError, format_count, format_l
 from ragworth.core.file_record import RECORD_NAME as RECORD
 from ragworth.core.file_record import FileRecord
 from ragworth.core.nested_text import parse_json
-from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table, parts
+from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
+from ragworth.data.coercion import read_parquet, write_parquet
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import conversation_ids
-from ragworth.data.parts import read_parquet
 from ragworth.data.tables import html_table
 from ragworth.data.turns import check_turns
 from ragworth.scoring import passage_tokens, reads_file, score
@@ -170,19 +170,19 @@ class Results:
 
         Files that ragworth did not write are never replaced or deleted: one that is in the way is an error.
         """
-        files = {f"{name}.parquet": table.file_parts for name in TABLES if (table := getattr(self, name)) is not None}
-        files |= {f"{name}.parquet": [self.estimates[name]] for name in ESTIMATE_TABLES if name in self.estimates}
-        files |= {f"texts/{name}.parquet": [getattr(self.collection, name)] for name in TEXT_TABLES}
+        files = {f"{name}.parquet": table.file_frame for name in TABLES if (table := getattr(self, name)) is not None}
+        files |= {f"{name}.parquet": self.estimates[name] for name in ESTIMATE_TABLES if name in self.estimates}
+        files |= {f"texts/{name}.parquet": getattr(self.collection, name) for name in TEXT_TABLES}
         if self.collection.turns.height:
-            files[TURNS_FILE] = [self.collection.turns]
+            files[TURNS_FILE] = self.collection.turns
         for name, frame in self.said.items():
             if not re.fullmatch(r"[\w-]+", name):
                 raise TableError(f"{quote_short(name)} cannot name a file", expected="letters, digits, _ and -")
-            files[f"said/{name}.parquet"] = [frame]
+            files[f"said/{name}.parquet"] = frame
         manifest = json.dumps(dict(self.manifest), ensure_ascii=False)  # fails before anything is written
         record = results_record(folder)
         record.refuse_foreign([*files, MANIFEST])
-        digests = {name: record.write(name, partial(parts.write_parquet, frames)) for name, frames in files.items()}
+        digests = {name: record.write(name, partial(write_parquet, frame)) for name, frame in files.items()}
         record.remove(name for name in record.names - set(files) if _is_table(name))
         tables = {name: getattr(self, name) for name in TABLES}
         whole = json.loads(manifest) | {

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ragworth.core.errors import FormatError
-from ragworth.data.parts import read_parquet
+from ragworth.data.coercion import read_parquet
 from ragworth.formats import read_contexts
 
 RUN = pl.DataFrame({"query": ["q1", "q1"], "passage": ["d1", "d2"], "score": [2.0, 1.0]})

@@ -14,7 +14,6 @@ import ragworth.evaluation.stage_cache
 from ragworth import evaluate
 from ragworth.core.errors import InputError, JobStopped
 from ragworth.data import Contexts
-from ragworth.data.parts import slices
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
 from ragworth.graders.deterministic import DeterministicGrader
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
@@ -256,16 +255,13 @@ def test_digests_tell_values_and_not_pieces() -> None:
     assert frame_digest(pl.DataFrame({"a": [1]})) != frame_digest(pl.DataFrame({"a": [1.0]}))
 
 
-def test_a_table_in_parts_has_the_digest_of_the_whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_table_has_the_digest_of_its_frame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rows = [("ab"[i >= 50], f"q{i % 50 // 5}", i % 5 + 1, f"p{i}", None if i % 7 else i / 3) for i in range(100)]
     frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
-    monkeypatch.setattr("ragworth.data.parts.MIN_ROWS_TO_SPLIT", 10)
     table = Contexts.trusted(frame)
-    assert [part.height for part in table.parts] == [50, 50]
-    for size in (1, 7, 50, 64, 100, 1000):  # slices end within a part, at its end, and beyond the table
+    for size in (1, 7, 50, 64, 100, 1000):  # slices end within the table, at its end, and beyond it
         monkeypatch.setattr("ragworth.evaluation.stage_cache.CHUNK_ROWS", size)
         assert frame_digest(table) == frame_digest(frame)
-        assert [each.height for each in slices(table.parts, size)] == [each.height for each in frame.iter_slices(size)]
     assert frame_digest(Contexts.trusted(frame.reverse())) != frame_digest(table)
     kept = StageCache(tmp_path / "stages")
     assert not kept.has("retrieve", {})

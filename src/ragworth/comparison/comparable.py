@@ -59,7 +59,7 @@ def to_scores(data: Comparable) -> Scores:
         if data.outcomes is None:
             return data.scores
         graded = outcome_scores(data.outcomes, data.said, data.answers)
-        return Scores.of_parts([*graded.parts, *data.scores.parts], (*graded.notes, *data.scores.notes))
+        return Scores.concat([graded, data.scores])
     if isinstance(data, HasResults):
         if data.results is None:
             raise InputError(
@@ -102,11 +102,10 @@ def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
     notes = tuple(note for table in tables.values() for note in table.notes)
     several = [table.distinct("system") for table in tables.values()]
     if len(tables) < 2 or not _collide(list(tables.values())):
-        return JoinedScores(Scores.of_parts([part for table in tables.values() for part in table.parts], notes))
-    parts = [
-        part.with_columns(pl.format("{}/{}", pl.lit(name), "system").alias("system"))
+        return JoinedScores(Scores.concat(list(tables.values())))
+    frames = [
+        table.frame.with_columns(pl.format("{}/{}", pl.lit(name), "system").alias("system"))
         for name, table in tables.items()
-        for part in table.parts
     ]
     first, *others = tables
     base = several[0]
@@ -124,14 +123,14 @@ def join_scores(named: Mapping[str, Comparable]) -> JoinedScores:
         gone = [each for each in base if each not in counterparts.values()]
         unmatched += [f"{name} has no {each}, so nothing there is compared with {first}/{each}" for each in gone]
         lost += [f"{name}/{each}" for each in gone]
-    return JoinedScores(Scores.of_parts(parts, (*notes, *unmatched)), pairs, tuple(lost))
+    return JoinedScores(Scores.trusted(pl.concat(frames), (*notes, *unmatched)), pairs, tuple(lost))
 
 
 def _collide(tables: Sequence[Scores]) -> bool:
     """Whether two tables have scores of the same metric for the same system."""
     seen: set[tuple[str, str]] = set()
     for table in tables:
-        mine = {row for part in table.parts for row in part.select("system", "metric").unique().iter_rows()}
+        mine = set(table.frame.select("system", "metric").unique().iter_rows())
         if mine & seen:
             return True
         seen |= mine

@@ -66,9 +66,8 @@ def summarise(
                     "total": len(matrix.queries),
                 }
             )
-    counts = pl.concat([_counts(part) for part in scores.parts])
-    counts = counts.group_by("metric", "system", maintain_order=True).agg(
-        pl.col("rows").sum(), pl.col("missing").explode(empty_as_null=False)
+    counts = scores.frame.group_by("metric", "system", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("rows"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
     )
     schema = {
         "metric": pl.String,
@@ -84,13 +83,6 @@ def summarise(
     absent = pl.lit(ABSENT).repeat_by(pl.col("total") - pl.col("rows"))
     frame = conversations_last(frame.with_columns(pl.concat_list("missing", absent)).drop("rows"))
     return frame.with_columns(pl.col("missing").map_elements(_missing_reasons, return_dtype=pl.String))
-
-
-def _counts(part: pl.DataFrame) -> pl.DataFrame:
-    """Number of rows by metric and system, and the statuses of rows without a value."""
-    return part.group_by("metric", "system", maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("rows"), pl.col("status").filter(pl.col("status") != OK).alias("missing")
-    )
 
 
 def _missing_reasons(statuses: pl.Series) -> str:

@@ -6,14 +6,21 @@ whole-number ids to text, and rejects anything it would have to guess.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from ragworth.core.errors import MissingExtraError, TableError, format_names, quote_short, with_article
+from ragworth.core.errors import FormatError, MissingExtraError, TableError, format_names, quote_short, with_article
+
+HASH_SEED = 2026
+"""Seed of hashes of rows and ids; any number works."""
 
 Frame = pl.DataFrame
 Data = Any
@@ -150,6 +157,41 @@ def _from_pandas(data: Any) -> Frame:
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
         raise TypeError(str(error)) from error
+
+
+def read_parquet(source: str | os.PathLike[str] | bytes, *, name: str = "", rows: int | None = None) -> Frame:
+    """Read a file, or the bytes of one; ``rows`` limits the rows. ``name`` is for errors."""
+    try:
+        return pl.read_parquet(source if isinstance(source, bytes) else Path(source), n_rows=rows, glob=False)
+    except (*POLARS_ERRORS, OSError) as error:
+        found = str(error).partition("\n")[0][:120]
+        raise FormatError(
+            f"can't be read as Parquet ({found})",
+            file=name or ("" if isinstance(source, bytes) else str(source)),
+            expected="a Parquet file",
+            remedy="write or download the file again",
+        ) from error
+
+
+def write_parquet(frame: Frame, target: IO[bytes] | str | Path) -> None:
+    """Write a frame as Parquet. A full disk is an ``OSError``."""
+    try:
+        frame.write_parquet(target)
+    except pl.exceptions.ComputeError as error:
+        reason = re.search(r"([^:]+) \(os error (\d+)\)", str(error))
+        if reason is None:
+            raise
+        raise OSError(int(reason[2]), reason[1].strip()) from error
+
+
+def duplicate_rows(frame: Frame, columns: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Indices of rows that repeat the ``columns`` of an earlier row; only rows with equal hashes are compared."""
+    keys = frame.select(columns)
+    hashes = keys.hash_rows(HASH_SEED).to_numpy()
+    ordered = np.sort(hashes)
+    rows = np.flatnonzero(np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]]))
+    first = keys[rows].select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
+    return np.asarray(rows[~first])
 
 
 def find_id_column(frame: Frame, name: str) -> str | None:

@@ -12,8 +12,7 @@ import polars as pl
 
 from ragworth.core.errors import TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts, Judgments, Ratings, coercion
-from ragworth.data.coercion import Data
-from ragworth.data.parts import duplicate_rows
+from ragworth.data.coercion import Data, duplicate_rows
 from ragworth.data.tables import Note
 from ragworth.data.tokens import WORD_COUNTER, WORD_PATTERN, WORD_UNIT, TokenCounter, token_counter
 from ragworth.data.turns import check_turns, empty_turns
@@ -27,9 +26,6 @@ PLAIN_SIGNS = {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»
 
 DECOMPOSED = r"[\p{M}\x{1100}-\x{11FF}]"
 """Marks and parts of Korean syllables, which NFC joins with the letters before them."""
-
-JOIN_ROWS = 1 << 21
-"""Rows of a large table that are joined at a time."""
 
 
 def _first_texts(texts: pl.Series, width: int = 24) -> str:
@@ -197,15 +193,10 @@ class Collection:
         """Note queries and passages of runs that have no text in the collection."""
         notes: list[str] = []
         for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
-            if not known.height or not any(part.height for part in contexts.parts):
+            if not known.height:
                 continue
-            # A join of all rows at once takes as much memory as the table.
-            blocks = (block for part in contexts.parts for block in part.select("system", kind).iter_slices(JOIN_ROWS))
-            found = [
-                block.join(known, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
-                for block in blocks
-            ]
-            missing = pl.concat(found).unique(maintain_order=True)
+            shown = contexts.frame.select("system", kind)
+            missing = shown.join(known, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
             for (system,), part in missing.group_by("system", maintain_order=True):
                 number, few = format_count(part.height, kind, plural), _first_texts(part[kind])
                 notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))

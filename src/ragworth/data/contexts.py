@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,6 @@ import polars as pl
 from ragworth.core.errors import TableError, format_count, format_names, quote_short
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
-from ragworth.data.parts import only_value, with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, Ints, Ties, order_contexts, rising_notes
 from ragworth.data.tables import Table, constant_column
 
@@ -54,7 +53,6 @@ class Contexts(Table):
         "score": pl.Float64,
     }
     key = ("system", "query", "rank")
-    split_by = ("system",)
 
     def __init__(
         self,
@@ -95,14 +93,14 @@ class Contexts(Table):
                 frame[name] for name in HOP_COLUMNS if name in frame
             )
             self.hops = pl.concat([found, searches], how="diagonal_relaxed")
-        name = system if systems is None else only_value(systems.to_frame(), "system")
-        columns += [systems] if systems is not None and name is None else []
+        columns += [systems] if systems is not None else []
         other = "" if named else _other_systems(frame)
         try:
             rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
         except DuplicatePassageError as error:
             raise error.copy(remedy="; ".join(filter(None, (error.remedy, other)))) from error
-        self.frame = (rows if name is None else with_constant_text(rows, "system", name)).select(list(self.schema))
+        rows = rows.with_columns(pl.lit(system).alias("system")) if systems is None else rows
+        self.frame = rows.select(list(self.schema))
         self.notes = (*notes, f"{source}: {other}" if source else other) if other else notes
         if {"rank", "score"} <= set(frame.columns):
             self.notes += rising_notes(rows["score"], self.starts, "ranks are the order")
@@ -113,13 +111,10 @@ class Contexts(Table):
         self.empty = frozenset([*empty, *nothing])
 
     @property
-    def file_parts(self) -> list[pl.DataFrame]:
+    def file_frame(self) -> pl.DataFrame:
         """The rows, and one without a passage for each empty context."""
-        if not self.empty:
-            return self.parts
-        pairs = pl.DataFrame(sorted(self.empty), schema={"system": pl.String, "query": pl.String}, orient="row")
-        rest = {name: kind for name, kind in self.schema.items() if name not in pairs.columns}
-        return [*self.parts, pairs.with_columns(pl.lit(None, kind).alias(name) for name, kind in rest.items())]
+        pairs = pl.DataFrame(sorted(self.empty), schema=["system", "query"], orient="row")
+        return pl.concat([self.frame, pairs], how="diagonal") if self.empty else self.frame
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(other) and isinstance(other, Contexts) and self.empty == other.empty
@@ -129,17 +124,18 @@ class Contexts(Table):
     @property
     def systems(self) -> list[str]:
         """Names of the systems in order of appearance; systems that retrieved nothing come last."""
-        names = self.distinct("system")
+        first = pl.col("system") if self.starts is None else pl.col("system").gather(self.starts[:-1])
+        names = self.frame.select(first.unique(maintain_order=True)).to_series()
         return [*names, *sorted({system for system, _ in self.empty} - set(names))]
 
     def cut(self, k: int) -> Contexts:
         """The first ``k`` passages of every context."""
-        return self._like([_first_ranks(part, k) for part in self.parts], self.empty)
+        return self._like(self.frame.filter(pl.col("rank") <= k), self.empty)
 
     def only(self, system: str) -> Contexts:
         """The contexts of one system."""
-        mine = self.having("system", [system])
-        contexts = self._like(mine.parts, frozenset(pair for pair in self.empty if pair[0] == system))
+        empty = frozenset(pair for pair in self.empty if pair[0] == system)
+        contexts = self._like(self.frame.filter(pl.col("system") == system), empty)
         contexts.hops = self.hops.filter(pl.col("system") == system) if self.hops is not None else None
         return contexts
 
@@ -151,20 +147,20 @@ class Contexts(Table):
                 expected="a table of one system",
                 remedy="leave out the name; the table already names its systems",
             )
-        frames = [with_constant_text(part, "system", system) for part in self.parts]
-        contexts = self._like(frames, frozenset((system, query) for _, query in self.empty))
+        frame = self.frame.with_columns(pl.lit(system).alias("system"))
+        contexts = self._like(frame, frozenset((system, query) for _, query in self.empty))
         contexts.hops = self.hops.with_columns(pl.lit(system).alias("system")) if self.hops is not None else None
         return contexts
 
-    def _like(self, frames: list[pl.DataFrame], empty: frozenset[tuple[str, str]]) -> Contexts:
+    def _like(self, frame: pl.DataFrame, empty: frozenset[tuple[str, str]]) -> Contexts:
         """Contexts of these rows, which are some or all of the rows here, in the same order."""
-        contexts = Contexts.of_parts(frames, self.notes)
+        contexts = Contexts.trusted(frame, self.notes)
         contexts.empty = empty
         contexts.starts = self.starts if len(contexts) == len(self) else None
         return contexts
 
-    @staticmethod
-    def concat(tables: list[Contexts]) -> Contexts:
+    @classmethod
+    def concat(cls, tables: Sequence[Self]) -> Self:
         """Combine tables of different systems into one."""
         seen: set[str] = set()
         for table in tables:
@@ -176,8 +172,7 @@ class Contexts(Table):
                         remedy="name them: NAME=PATH on the command line, system=NAME in Python",
                     )
                 seen.add(system)
-        frames = [part for table in tables for part in table.parts]
-        contexts = Contexts.of_parts(frames, tuple(note for table in tables for note in table.notes))
+        contexts = super().concat(tables)
         contexts.empty = frozenset(pair for table in tables for pair in table.empty)
         starts = [table.starts for table in tables if table.starts is not None]
         if tables and len(starts) == len(tables):
@@ -219,12 +214,6 @@ def _split_empty(
             file=source,
         )
     return rest, pairs.join(others, on=pairs.columns, how="anti", maintain_order="left").rows(), searches
-
-
-def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
-    """Return the rows of the first ``k`` ranks, or the frame itself if there are no others."""
-    deepest = frame["rank"].max()
-    return frame if deepest is None or deepest <= k else frame.filter(pl.col("rank") <= k)  # type: ignore[operator]
 
 
 def _concat_starts(starts: list[Ints]) -> Ints:

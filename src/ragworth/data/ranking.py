@@ -16,7 +16,6 @@ import polars as pl
 
 from ragworth.core.errors import TableError, format_count, quote_short
 from ragworth.core.resources import map_threads
-from ragworth.data.parts import only_value
 
 Ties = Literal["float64", "float32"]
 Ints = npt.NDArray[np.int64]
@@ -85,8 +84,6 @@ def _changes(frame: pl.DataFrame) -> Ints:
     """The first row, and every row that differs from the one before it."""
     new = np.zeros(frame.height, dtype=bool)
     new[:1] = True
-    if frame.height > BLOCK_ROWS:
-        frame = frame.select(name for name in frame.columns if only_value(frame, name) is None)
 
     def compare(low: int) -> None:
         # Slice one row more than the block, then take columns: comparing shifted slices of a chunked column would copy

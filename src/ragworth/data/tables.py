@@ -22,7 +22,7 @@ from ragworth.core.errors import (
     with_article,
 )
 from ragworth.core.files import open_output
-from ragworth.data import coercion, parts
+from ragworth.data import coercion
 from ragworth.data.coercion import Data
 
 OK = "ok"
@@ -49,21 +49,8 @@ class Table:
     key: ClassVar[tuple[str, ...]]
     nullable: ClassVar[frozenset[str]] = frozenset()
     """Text columns that may contain nulls."""
-    split_by: ClassVar[tuple[str, ...]] = ()
-    """Columns by which a large table is split into parts."""
-
-    parts: list[pl.DataFrame]
-    """The rows in order: one frame, or several if the table is large (`ragworth.data.parts`)."""
+    frame: pl.DataFrame
     notes: tuple[str, ...]
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """All rows as one frame."""
-        return parts.join_frames(self.parts)
-
-    @frame.setter
-    def frame(self, frame: pl.DataFrame) -> None:
-        self.parts = parts.split_frame(frame, self.split_by)
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         self.frame = self._checked(coercion.to_frame(data, source=source), source)
@@ -73,27 +60,24 @@ class Table:
     def trusted(cls, frame: pl.DataFrame, notes: tuple[str, ...] = ()) -> Self:
         """Wrap a frame that is known to be valid, without checking it."""
         table = cls.__new__(cls)
-        table.frame = _ordered(frame, list(cls.schema))
+        table.frame = frame.select(list(cls.schema))
         table.notes = notes
         return table
 
     @classmethod
-    def of_parts(cls, frames: Sequence[pl.DataFrame], notes: tuple[str, ...] = ()) -> Self:
-        """Wrap frames that are known to be valid, one after the other."""
-        table = cls.__new__(cls)
-        names = list(cls.schema)
-        chosen = [_ordered(frame, names) for frame in frames]
-        if sum(frame.height for frame in chosen) < parts.MIN_ROWS_TO_SPLIT:
-            chosen = [parts.join_frames(chosen)] if chosen else [pl.DataFrame(schema=cls.schema)]
-        table.parts = [part for frame in chosen for part in parts.split_frame(frame, cls.split_by)]
-        table.notes = notes
-        return table
+    def concat(cls, tables: Sequence[Self]) -> Self:
+        """The rows of several tables, which together are valid, one after the other."""
+        frames = [table.frame for table in tables]
+        return cls.trusted(
+            pl.concat(frames) if frames else pl.DataFrame(schema=cls.schema),
+            tuple(note for table in tables for note in table.notes),
+        )
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a table written by :meth:`write`."""
         try:
-            frame = parts.read_parquet(path)
+            frame = coercion.read_parquet(path)
         except FormatError as error:
             raise TableError(error.found, file=str(path), expected=error.expected, remedy=error.remedy) from error
         return cls(frame, source=str(path))
@@ -101,34 +85,28 @@ class Table:
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
         with open_output(Path(path), private=False) as part:
-            parts.write_parquet([parts.join_frames(self.file_parts)], part.stream)
+            coercion.write_parquet(self.file_frame, part.stream)
 
     @property
-    def file_parts(self) -> list[pl.DataFrame]:
+    def file_frame(self) -> pl.DataFrame:
         """What a file of the table holds."""
-        return self.parts
+        return self.frame
 
     def distinct(self, column: str) -> list[str]:
         """Distinct values of a column, in order of appearance."""
-        return list(dict.fromkeys(value for part in self.parts for value in parts.distinct_values(part, column)))
+        return self.frame.select(pl.col(column).unique(maintain_order=True)).to_series().to_list()
 
     def having(self, column: str, values: Collection[str]) -> Self:
         """Keep the rows with one of these values."""
-        found = [part for each in self.parts if (part := parts.filter_rows(each, column, values)).height]
-        return self.of_parts(found, self.notes)
+        return self.trusted(self.frame.filter(pl.col(column).is_in(list(values))), self.notes)
 
     def by(self, column: str) -> dict[str, Self]:
         """The rows of each value of a column, in order of appearance."""
-        found: dict[str, list[pl.DataFrame]] = {}
-        for part in self.parts:
-            values = parts.distinct_values(part, column)
-            for value in values:
-                rows = part if len(values) == 1 else part.filter(pl.col(column) == value)
-                found.setdefault(value, []).append(rows)
-        return {value: self.of_parts(frames, self.notes) for value, frames in found.items()}
+        frames = self.frame.partition_by(column, maintain_order=True, as_dict=True)
+        return {str(value): self.trusted(rows, self.notes) for (value,), rows in frames.items()}
 
     def __len__(self) -> int:
-        return sum(part.height for part in self.parts)
+        return self.frame.height
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {format_count(len(self), 'row')}\n{self.frame}"
@@ -151,16 +129,11 @@ class Table:
             columns += [column] if isinstance(column, pl.Series) else []
             same += [column] if isinstance(column, pl.Expr) else []
         checked = pl.DataFrame(columns)
-        checked = _ordered(checked.with_columns(same) if same else checked, list(cls.schema))
+        checked = checked.with_columns(same).select(list(cls.schema))
         if "status" in cls.schema and "value" in cls.schema:
             _check_status(checked, source)
         check_key(checked, cls, source)
         return checked
-
-
-def _ordered(frame: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """These columns in this order; the frame itself if it has them so."""
-    return frame if frame.columns == names else frame.select(names)
 
 
 COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
@@ -231,10 +204,9 @@ def _check_status(frame: pl.DataFrame, source: str) -> None:
         )
 
 
-def check_key(rows: pl.DataFrame | Sequence[pl.DataFrame], table: type[Table], source: str) -> None:
-    duplicates = parts.duplicate_rows(rows, table.key)
+def check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
+    duplicates = coercion.duplicate_rows(frame, table.key)
     if len(duplicates):
-        frame = rows if isinstance(rows, pl.DataFrame) else parts.join_frames(rows)
         row = frame.row(int(duplicates[0]), named=True)
         raise TableError(
             f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
@@ -260,7 +232,6 @@ class Judgments(Table):
         "source": pl.String,
     }
     key = ("query", "passage", "aspect")
-    split_by = ("aspect", "source")
     wide: ClassVar[dict[str, tuple[str, ...]]] = {
         "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
         "abstention": ("abstention", "p_abstain"),
@@ -306,14 +277,12 @@ class Judgments(Table):
     def of(self, aspect: str) -> pl.DataFrame:
         return self.having("aspect", [aspect]).frame
 
-    @staticmethod
-    def concat(tables: list[Judgments]) -> Judgments:
+    @classmethod
+    def concat(cls, tables: Sequence[Self]) -> Self:
         """Combine judgments from several files; each judgment may occur in only one of them."""
-        judgments = Judgments.of_parts(
-            [part for table in tables for part in table.parts], tuple(note for table in tables for note in table.notes)
-        )
+        judgments = super().concat(tables)
         if len(tables) > 1:  # a single table was checked on creation
-            check_key(judgments.parts, Judgments, "the judgments together")
+            check_key(judgments.frame, cls, "the judgments together")
         return judgments
 
 
@@ -388,7 +357,6 @@ class Outcomes(Table):
         "source": pl.String,
     }
     key = ("system", "query", "aspect")
-    split_by = ("system", "aspect")
 
 
 class Scores(Table):
@@ -403,7 +371,6 @@ class Scores(Table):
         "status": pl.String,
     }
     key = ("system", "query", "metric")
-    split_by = ("system", "metric")
 
 
 class Note(str):

@@ -10,8 +10,7 @@ import polars as pl
 
 from ragworth.core.errors import TableError, format_names, quote_short
 from ragworth.data import coercion
-from ragworth.data.coercion import Data
-from ragworth.data.parts import duplicate_rows
+from ragworth.data.coercion import Data, duplicate_rows
 
 ROLES: Final = ("user", "assistant")
 INSTRUCTIONS: Final = ("system", "developer")

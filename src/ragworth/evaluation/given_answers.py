@@ -8,7 +8,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import Answers, Outcomes
-from ragworth.data.parts import duplicate_rows
+from ragworth.data.coercion import duplicate_rows
 from ragworth.data.tables import Note
 from ragworth.formats.contract import LoadedCollection
 from ragworth.generation.writer import AnsweringResult, shown_contexts

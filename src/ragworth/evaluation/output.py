@@ -21,7 +21,7 @@ from ragworth import __version__
 from ragworth.comparison import compare, summarise, to_scores
 from ragworth.core.errors import FormatError, InputError, MetricError
 from ragworth.core.files import private_file, private_folder
-from ragworth.data import Contexts, Outcomes, Scores, parts
+from ragworth.data import Contexts, Outcomes, Scores, coercion
 from ragworth.data.collection import Collection
 from ragworth.evaluation.model_pool import card_facts
 from ragworth.evaluation.state import EvaluationState
@@ -156,7 +156,7 @@ def write_output(state: EvaluationState) -> WrittenOutput:
         state.all_judgments,
         state.ratings,
         state.answers.table if state.answers is not None else None,
-        _join_outcomes(state.outcomes),
+        Outcomes.concat(state.outcomes) if state.outcomes else None,
         scores,
         state.said,
         build_manifest(state),
@@ -201,7 +201,7 @@ def _write_tables(folder: Path, frames: Mapping[str, pl.DataFrame | None]) -> No
         if frame is None:
             record.remove([name])
         else:
-            record.write(name, partial(parts.write_parquet, [frame]))
+            record.write(name, partial(coercion.write_parquet, frame))
     record.finish()
 
 
@@ -227,7 +227,7 @@ def _thresholds(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def _mentioned_texts(state: EvaluationState, contexts: Contexts) -> Collection:
     """The texts that the tables refer to."""
-    collection, named = state.collection, [part["passage"] for part in contexts.parts]
+    collection, named = state.collection, [contexts.frame["passage"]]
     if state.answers is not None:
         named.append(state.answers.contexts.frame["passage"])
     if state.ratings is not None:
@@ -242,10 +242,3 @@ def _mentioned_texts(state: EvaluationState, contexts: Contexts) -> Collection:
         turns=collection.turns,
         turn_form=collection.turn_form,
     )
-
-
-def _join_outcomes(tables: Sequence[Outcomes]) -> Outcomes | None:
-    if not tables:
-        return None
-    notes = tuple(note for table in tables for note in table.notes)
-    return Outcomes.of_parts([part for table in tables for part in table.parts], notes)

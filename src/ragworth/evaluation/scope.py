@@ -12,7 +12,6 @@ import polars as pl
 from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.data import Answers, Judgments, Outcomes, Ratings
 from ragworth.data.collection import Collection
-from ragworth.data.parts import with_constant_text
 from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.metrics.scoring_job import spelling_hint
 from ragworth.workspace.problems import Problems
@@ -39,11 +38,11 @@ class EvaluationScope:
         if not sources.str.starts_with(folder).any():
             return mine
         if len(sources) == 1:
-            return with_constant_text(mine, "source", sources[0].removeprefix(folder))
+            return mine.with_columns(pl.lit(sources[0].removeprefix(folder)).alias("source"))
         return mine.with_columns(pl.col("source").str.strip_prefix(folder))
 
     def judgments(self, table: Judgments) -> Judgments:
-        return Judgments.of_parts([self.queried(part) for part in table.parts], table.notes)
+        return Judgments.trusted(self.queried(table.frame), table.notes)
 
     @cached_property
     def _ids(self) -> pl.Series:

@@ -22,8 +22,8 @@ import polars as pl
 from ragworth import __version__
 from ragworth.core.errors import FormatError
 from ragworth.core.nested_text import parse_json
-from ragworth.data import Table, parts
-from ragworth.data.parts import read_parquet
+from ragworth.data import Table
+from ragworth.data.coercion import read_parquet, write_parquet
 from ragworth.retrieval.artifact_cache import is_intact, load_or_build
 
 STAGES_FOLDER = "stages"
@@ -42,8 +42,8 @@ CHUNK_ROWS = 1 << 16
 class StageResult:
     """The result of a stage: tables by name, and facts in JSON.
 
-    ``lasting``: whether to cache it. ``fresh``: whether it was computed now, not read from the cache. ``tables``: large
-    tables, written part by part; read back, they are among the frames.
+    ``lasting``: whether to cache it. ``fresh``: whether it was computed now, not read from the cache. ``tables``:
+    tables with more than their frames; read back, they are among the frames.
     """
 
     frames: Mapping[str, pl.DataFrame]
@@ -110,9 +110,12 @@ def _read_stage(place: Path) -> StageResult | None:
 
 def _is_plain(made: StageResult) -> bool:
     """Whether all columns are texts or numbers, which Parquet preserves exactly."""
-    frames = [*made.frames.values(), *(part for table in made.tables.values() for part in table.parts)]
-    kinds = {kind for frame in frames for kind in frame.dtypes}
+    kinds = {kind for frame in _all_frames(made).values() for kind in frame.dtypes}
     return all(kind == pl.String or kind.is_numeric() for kind in kinds)
+
+
+def _all_frames(made: StageResult) -> dict[str, pl.DataFrame]:
+    return {**made.frames, **{name: table.frame for name, table in made.tables.items()}}
 
 
 def _as_read(made: StageResult) -> StageResult:
@@ -121,11 +124,8 @@ def _as_read(made: StageResult) -> StageResult:
 
 
 def _save_stage(made: StageResult, folder: Path) -> None:
-    for name, frame in made.frames.items():
-        parts.write_parquet([frame], folder / f"{name}.parquet")
-    for name, table in made.tables.items():
-        with (folder / f"{name}.parquet").open("wb") as stream:
-            parts.write_parquet(table.parts, stream)
+    for name, frame in _all_frames(made).items():
+        write_parquet(frame, folder / f"{name}.parquet")
     (folder / FACTS_FILE).write_text(json.dumps(made.facts, ensure_ascii=False), encoding="utf-8")
 
 
@@ -139,9 +139,9 @@ def frame_digest(table: pl.DataFrame | Table | None) -> str:
     """A hash of a table's columns and rows in their order, regardless of its chunks."""
     if table is None:
         return ""
-    frames = table.parts if isinstance(table, Table) else [table]
-    made = hashlib.sha256(repr(dict(frames[0].schema)).encode())
-    for part in parts.slices(frames, CHUNK_ROWS):
+    frame = table.frame if isinstance(table, Table) else table
+    made = hashlib.sha256(repr(dict(frame.schema)).encode())
+    for part in frame.iter_slices(CHUNK_ROWS):
         for column in part.iter_columns():
             for piece in _column_bytes(column):
                 made.update(piece)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ragworth.core.errors import FormatError, quote_short
 from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line, parse_json
-from ragworth.data import parts
+from ragworth.data import coercion
 from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
@@ -41,7 +41,7 @@ def read_head(path: PathOrStr | Head) -> Head:
     name, suffix = source_name(path), suffix_of(path)
     if suffix == ".parquet":
         packed = COMPRESSION.search(str(path))
-        frame = read_parquet(path) if packed else parts.read_parquet(path, rows=HEAD_ROWS)
+        frame = read_parquet(path) if packed else coercion.read_parquet(path, rows=HEAD_ROWS)
         return Head(name, "table").of_rows(frame.head(HEAD_ROWS).to_dicts(), frame.columns)
     start, whole = _read_start(path)
     content = start if whole else None

@@ -15,7 +15,7 @@ import polars as pl
 
 from ragworth.core.errors import BadLine, FormatError, format_names, quote_short
 from ragworth.core.nested_text import parse_json
-from ragworth.data import Answers, Contexts, Judgments, Ratings, Table, parts
+from ragworth.data import Answers, Contexts, Judgments, Ratings, Table, coercion
 from ragworth.data import collection as texts
 from ragworth.data.coercion import ID_ALIASES, find_id_column, to_frame
 from ragworth.data.contexts import MAYBE_SYSTEMS
@@ -72,7 +72,7 @@ def read_parquet(path: PathOrStr) -> pl.DataFrame:
     """Read a Parquet file, also if it was compressed again."""
     with open_file(path) as stream:
         packed = Path(path).suffix in (".gz", ".zst")
-        return parts.read_parquet(stream.read() if packed else path, name=str(path))
+        return coercion.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(
@@ -312,7 +312,7 @@ def write_table(table: Table, path: PathOrStr) -> None:
         raise FormatError("unknown file extension", file=str(path), expected=".parquet, .csv or .tsv")
     with create_file(path) as stream:
         if ".parquet" in endings:
-            parts.write_parquet([table.frame], stream)
+            coercion.write_parquet(table.frame, stream)
             return
         stream.write(write_csv(table.frame, separator="\t" if ".tsv" in endings else ","))
 

@@ -15,7 +15,6 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import header_hint
-from ragworth.data.parts import with_constant_text
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 from ragworth.formats.columns import Column, ColumnRows, LineLayout, is_row, read_columns
 from ragworth.formats.contract import Format
@@ -110,7 +109,7 @@ def read_run(
         ordered = order_contexts(rows.frame, ties=ties, source=str(path))
     notes = tuple(f"{path}: {each}" for each in (several, _check_order(path, ordered)) if each)
     name = system if system is not None else run_name(path)
-    table = with_constant_text(ordered.frame.drop(WRITTEN_RANK), "system", name)
+    table = ordered.frame.drop(WRITTEN_RANK).with_columns(pl.lit(name).alias("system"))
     contexts = Contexts.trusted(table, (*skipped_note(path, rows.bad), *rows.notes, *notes))
     contexts.starts = ordered.starts
     return contexts

@@ -18,7 +18,7 @@ import polars as pl
 
 from ragworth.core.errors import BadLine, quote_short
 from ragworth.core.nested_text import parse_json, validate_value
-from ragworth.data.parts import read_parquet
+from ragworth.data.coercion import read_parquet
 from ragworth.formats.files import bad_lines_error, create_file
 from ragworth.formats.values import read_objects
 from ragworth.label.tasks.contract import LabelItem, LabelTask

@@ -48,15 +48,11 @@ class ShownContexts(NamedTuple):
 
     @classmethod
     def of(cls, contexts: Contexts) -> ShownContexts:
-        starts = contexts.starts
+        frame, starts = contexts.frame, contexts.starts
         if starts is None:
-            frame = contexts.frame
             groups = ranking.group_rows(frame, ["system", "query"])
             frame, starts = frame if groups.order is None else frame[groups.order], groups.starts
-            heads = frame.select("system", "query")[starts[:-1]]
-        else:  # columns that are constant within a part, such as the system, stay literals
-            frame = pl.concat([part.select("passage", "rank") for part in contexts.parts])
-            heads = _heads(contexts.parts, starts)
+        heads = frame.select(pl.col("system", "query").gather(starts[:-1]))
         size = frame["rank"].gather(starts[1:] - 1).to_numpy().astype(np.int64)
         query = heads["query"]
         names = pl.Series(contexts.systems, dtype=pl.String)
@@ -129,16 +125,6 @@ class ShownContexts(NamedTuple):
             f"{format_list(with_gaps, 3)}: {format_count(int(gaps.sum()), 'context')} with gaps in the ranks; "
             "the missing passages count as shown but unjudged"
         ]
-
-
-def _heads(parts: list[pl.DataFrame], starts: Ints) -> pl.DataFrame:
-    """The system and query of each context."""
-    ends = np.cumsum([0, *(part.height for part in parts)])
-    found: list[pl.DataFrame] = []
-    for part, low, high in zip(parts, ends[:-1], ends[1:], strict=True):
-        mine = starts[:-1][(starts[:-1] >= low) & (starts[:-1] < high)]
-        found.append(part.select("system", "query")[mine - low])
-    return pl.concat(found)
 
 
 class JudgedCells(NamedTuple):

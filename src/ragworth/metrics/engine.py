@@ -69,7 +69,7 @@ def score_tables(
     if tokens is not None and any("tokens" in metric.needs for metric in wanted):
         notes.append(f"tokens counted by: {tokens.counter}")
     ordered = [parts[system, str(metric)] for system in shown.systems for metric in wanted]
-    return Scores.of_parts(ordered, tuple(dict.fromkeys(notes)))
+    return Scores.trusted(pl.concat(ordered), tuple(dict.fromkeys(notes)))
 
 
 def _withdraw_reader_judged(

@@ -19,8 +19,7 @@ import polars as pl
 
 from ragworth.core.errors import TableError
 from ragworth.data import OK, Judgments, Ratings, coercion, ranking
-from ragworth.data.coercion import Data
-from ragworth.data.parts import duplicate_rows
+from ragworth.data.coercion import Data, duplicate_rows
 from ragworth.data.ranking import run_starts
 from ragworth.metrics.blocks import AspectJudgments, Bools, Floats, Ints, SmallInts, Truth
 

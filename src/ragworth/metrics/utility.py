@@ -134,8 +134,7 @@ def abstention_notes(values: Judgments | Outcomes | None) -> list[str]:
 
 def _judges(judgments: Judgments, aspect: str) -> pl.DataFrame:
     """source, model: the models that judged an aspect, leaving out judges that saw the accepted answers."""
-    parts = [part.select("source").unique() for part in judgments.having("aspect", [aspect]).parts]
-    sources = pl.concat(parts).unique(maintain_order=True)
+    sources = judgments.of(aspect).select("source").unique(maintain_order=True)
     own = sources.filter(~pl.col("source").str.contains(ANSWERS_SHOWN, literal=True))
     return own.with_columns(model=pl.col("source").str.extract(_MODEL)).drop_nulls("model")
 

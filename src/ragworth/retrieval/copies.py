@@ -89,8 +89,8 @@ def unlabelled_copy_notes(contexts: Contexts, judgments: Judgments | None, passa
     copies = twins.join(labels, on=["query", "passage"], how="anti")
     if not copies.height:
         return []
-    parts = [part.join(copies, on=["query", "passage"], how="semi") for part in contexts.parts]
-    shown = pl.concat([part.select("query", "passage") for part in parts]).unique().sort("query", "passage")
+    pairs = contexts.frame.select("query", "passage")
+    shown = pairs.join(copies, on=["query", "passage"], how="semi").unique().sort("query", "passage")
     if not shown.height:
         return []
     queries = shown["query"].unique(maintain_order=True)

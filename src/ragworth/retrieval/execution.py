@@ -224,8 +224,7 @@ def _fill_queries(made: Contexts, context: StepContext) -> Contexts:
         )
         made = Contexts.trusted(frame, made.notes)
     completed = made.renamed(UNNAMED_SYSTEM)
-    with_some = pl.concat([part["query"].unique() for part in completed.parts])
-    without = context.queries.join(with_some.to_frame(), on="query", how="anti", maintain_order="left")["query"]
+    without = context.queries.join(completed.frame, on="query", how="anti", maintain_order="left")["query"]
     completed.empty = frozenset((UNNAMED_SYSTEM, query) for query in without)
     return completed
 
@@ -247,7 +246,7 @@ def _without_unasked(found: Contexts, log: Contexts, name: str) -> Contexts:
 
 def _in_order(made: Contexts, context: StepContext) -> bool:
     """Whether contexts contain only requested queries, in order, as those of files mostly do."""
-    queries, ranks = (pl.concat([part[name] for part in made.parts]) for name in ("query", "rank"))
+    queries, ranks = made.frame["query"], made.frame["rank"]
     again = (queries == queries.shift()).fill_null(False)
     if not ((ranks > ranks.shift()) | ~again).fill_null(True).all():
         return False

@@ -103,7 +103,7 @@ class Judges(Study):
     def reads(self, place: Path) -> Case | None:
         if not judge_tables.is_judged(place):
             return None
-        contexts, scores = Contexts.of_parts([]), Scores.of_parts([])
+        contexts, scores = Contexts.concat([]), Scores.concat([])
         results = Results(Collection.of(), contexts, None, None, None, None, scores, {SAID: judge_tables.read(place)})
         return Case(place.resolve().name.partition(".")[0], results)
 

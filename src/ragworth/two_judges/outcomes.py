@@ -40,8 +40,8 @@ def estimate_outcomes(
     baseline, level, resamples, seed: as in `estimate`.
     """
     every, better = to_scores(cheap), to_scores(expensive)
-    more = to_scores(corrections) if corrections is not None else Scores.of_parts([])
-    names = _grader_names(Scores.of_parts([*better.parts, *more.parts]))
+    more = to_scores(corrections) if corrections is not None else Scores.concat([])
+    names = _grader_names(Scores.concat([better, more]))
     better, more = _renamed(better, names), _renamed(more, names)
     shared = [name for name in every.distinct("metric") if name in better.distinct("metric")]
     wanted = list(outcomes) or shared
@@ -94,8 +94,7 @@ def _grader_names(scores: Scores) -> dict[str, str]:
 
 
 def _renamed(scores: Scores, names: dict[str, str]) -> Scores:
-    frames = [part.with_columns(pl.col("metric").replace(names)) for part in scores.parts]
-    return Scores.of_parts(frames, scores.notes)
+    return Scores.trusted(scores.frame.with_columns(pl.col("metric").replace(names)), scores.notes)
 
 
 def _side_by_side(every: Scores, better: Scores) -> pl.DataFrame:

@@ -10,8 +10,8 @@ import polars as pl
 
 from ragworth.core.errors import TableError, format_count, quote_short
 from ragworth.data import Answers, Judgments, Outcomes
+from ragworth.data.coercion import duplicate_rows
 from ragworth.data.collection import Collection, plain_text
-from ragworth.data.parts import duplicate_rows
 from ragworth.formats.contract import LoadedCollection
 
 
@@ -25,8 +25,8 @@ class JudgmentSource(NamedTuple):
 def merge_judgments(sources: Sequence[JudgmentSource]) -> Judgments:
     """All judgments in one table; what stands in two files is refused, with the names of both."""
     check_no_conflicts(sources)
-    notes = tuple(note for each in sources for note in each.table.notes)
-    return Judgments.of_parts([part for each in sources for part in each.table.parts], notes)
+    frames = [pl.DataFrame(schema=Judgments.schema), *(each.table.frame for each in sources)]
+    return Judgments.trusted(pl.concat(frames), tuple(note for each in sources for note in each.table.notes))
 
 
 def check_no_conflicts(sources: Sequence[JudgmentSource]) -> None:
@@ -34,7 +34,7 @@ def check_no_conflicts(sources: Sequence[JudgmentSource]) -> None:
     aspects = [set(each.table.distinct("aspect")) for each in sources]
     if sum(map(len, aspects)) == len(set().union(*aspects)):
         return  # no two tables have an aspect in common, or there are not two
-    keys = pl.concat([part.select(Judgments.key) for each in sources for part in each.table.parts])
+    keys = pl.concat([each.table.frame.select(Judgments.key) for each in sources])
     twice = duplicate_rows(keys, Judgments.key)
     if len(twice):
         again = _keys_with_source(sources).join(keys[twice], on=Judgments.key, how="semi", maintain_order="left")

@@ -99,8 +99,7 @@ def run_score(state: EvaluationState) -> None:
 
 def known_aspects(state: EvaluationState) -> set[str]:
     """What there is for metrics to read: aspects of judgments that have a value, ratings, lengths of passages."""
-    parts = [part for table in state.judgments for part in table.parts]
-    good = [part.select(pl.col("aspect").filter(pl.col("status") == OK).unique()).to_series() for part in parts]
+    good = [table.frame.filter(pl.col("status") == OK)["aspect"].unique() for table in state.judgments]
     found = {aspect for aspects in good for aspect in aspects}
     found |= {"ratings"} if state.ratings is not None and state.ratings.frame.height else set()
     return found | ({"tokens"} if state.collection.passages.height else set())

@@ -223,9 +223,8 @@ def _scored_by_outcomes(results: Results, outcomes: Outcomes) -> tuple[Results, 
         raise InputError("there are no scores to report", expected="results of at least one metric or graded answers")
     scores = scores.having("metric", names)
     contexts = results.contexts
-    pairs = {pair for part in scores.parts for pair in part.select("system", "query").unique().iter_rows()}
-    shown = {pair for part in contexts.parts for pair in part.select("system", "query").unique().iter_rows()}
-    every = Contexts.of_parts(contexts.parts, contexts.notes)
+    pairs, shown = (set(table.frame.select("system", "query").unique().iter_rows()) for table in (scores, contexts))
+    every = Contexts.trusted(contexts.frame, contexts.notes)
     every.empty = frozenset((contexts.empty | pairs) - shown)
     return replace(results, scores=scores, contexts=every), names
 

@@ -122,7 +122,7 @@ def build_survey(results: Results, seed: int, rel: float, eta: float) -> Survey:
         _sizes(contexts),
         Counter() if isinstance(grades, str) else _grades(grades),
         grades if isinstance(grades, str) else "",
-        pl.concat([part["passage"] for part in contexts.parts]).n_unique(),
+        contexts.frame["passage"].n_unique(),
         examined,
         facts,
         diagnose(facts),
@@ -148,10 +148,9 @@ def known_facts(results: Results, queries: pl.Series, rel: float, eta: float) ->
 
 def _sizes(contexts: Contexts) -> dict[str, Counter[int]]:
     sizes: dict[str, Counter[int]] = {system: Counter() for system in contexts.systems}
-    for part in contexts.parts:
-        counts = part.group_by("system", "query").len("size").group_by("system", "size").len("contexts")
-        for system, size, number in counts.iter_rows():
-            sizes[system][size] += number
+    counts = contexts.frame.group_by("system", "query").len("size").group_by("system", "size").len("contexts")
+    for system, size, number in counts.iter_rows():
+        sizes[system][size] += number
     for system, _ in contexts.empty:
         sizes[system][0] += 1
     return sizes
@@ -167,9 +166,7 @@ def _grades(values: pl.DataFrame) -> Counter[tuple[str, str | None]]:
 def select_queries(results: Results, queries: pl.Series) -> Results:
     """Results with the rows of some queries alone, and the passages that they show."""
     wanted = set(queries)
-    contexts = Contexts.of_parts(
-        [_select_rows(part, queries) for part in results.contexts.parts], results.contexts.notes
-    )
+    contexts = Contexts.trusted(_select_rows(results.contexts.frame, queries), results.contexts.notes)
     contexts.empty = frozenset(pair for pair in results.contexts.empty if pair[1] in wanted)
     texts = results.collection
     collection = replace(
@@ -184,7 +181,7 @@ def select_queries(results: Results, queries: pl.Series) -> Results:
     )
     tables = {name: getattr(results, name) for name in ("judgments", "ratings", "answers", "outcomes", "scores")}
     fewer = {
-        name: type(table).of_parts([_select_rows(part, queries) for part in table.parts], table.notes)
+        name: type(table).trusted(_select_rows(table.frame, queries), table.notes)
         for name, table in tables.items()
         if table is not None
     }

@@ -101,8 +101,7 @@ def value_sources(results: Results) -> pl.DataFrame:
                 pl.len().cast(pl.Int64).alias("rows"),
                 (pl.col("status") == "ok").sum().cast(pl.Int64).alias("with a value"),
             )
-            for part in table.parts
-            for rows in part.iter_slices(ROWS_AT_A_TIME)
+            for rows in table.frame.iter_slices(ROWS_AT_A_TIME)
         ]
         both = pl.concat(counts).group_by("aspect", "source", maintain_order=True).sum()
         parts.append(both.select(pl.lit(name).alias("table"), "aspect", "source", "rows", "with a value"))
