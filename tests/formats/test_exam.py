@@ -131,6 +131,7 @@ def test_bad_line(kind: str, save: Save) -> None:
         (line("q1", passage("a", rank=2**40)), "rank"),
         (line("q1", passage("a", math.nan)), "line 1: the relevance is missing"),
         (line("q1", passage("")), "empty"),
+        (line("q1", passage("a")) + chr(10) + line("q2", passage("a", text="another")), "row 2"),
     ],
 )
 def test_tables_are_checked(text: str, found: str, save: Save) -> None:

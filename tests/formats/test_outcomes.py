@@ -38,6 +38,14 @@ def test_an_empty_cell_is_no_outcome_and_is_noted(tmp_path: Path) -> None:
     assert found.notes == (f"{path}: 2 records (line 3, 4) without a grade 'higher_helpful'; missing, not wrong",)
 
 
+@pytest.mark.parametrize("name", ["grade", "aspect,value"])
+def test_a_table_without_any_grade_is_an_error(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "empty.csv"
+    path.write_text(f"system,query,{name}\na,1{',' * (name.count(',') + 1)}\n")
+    with pytest.raises(FormatError, match="no grades: every cell is empty"):
+        outcomes.read(path)
+
+
 def test_a_column_says_which_way_it_is_better_or_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
     path.write_text("system,query,stars\na,1,4\na,2,5\n")

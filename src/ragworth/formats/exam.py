@@ -80,7 +80,7 @@ def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     if not passages:
         raise empty_file_error(path, EXPECTED)
     source, notes = str(path), skipped_note(path, bad)
-    texts = pl.DataFrame(passages, schema=["passage", "text"], orient="row").unique("passage", maintain_order=True)
+    texts = pl.DataFrame([*dict.fromkeys(passages)], schema=["passage", "text"], orient="row")
     labels = pl.DataFrame(relevance, schema=["query", "passage", "value"], orient="row")
     rated = pl.DataFrame(ratings, schema=["query", "passage", "subquestion", "value"], orient="row")
     collection = Collection.of(

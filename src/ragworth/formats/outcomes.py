@@ -81,7 +81,8 @@ def read_logged(rows: Iterable[GradeRow], file: GradeFile, notes: list[str]) -> 
     if grades["value"].null_count() == grades.height:
         return None
     status = pl.when(pl.col("value").is_null()).then(pl.lit(NO_VALUE)).otherwise("status")
-    return Outcomes(_average(grades, pl.lit(True)).with_columns(status=status), source=file.name)
+    means = _with_marked_sources(_average(grades))
+    return Outcomes(means.with_columns(status=status), source=file.name)
 
 
 def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
@@ -94,7 +95,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
         status=frame["status"] if "status" in frame.columns else pl.lit(OK),
         source=frame["source"] if "source" in frame.columns else pl.lit("given"),
     )
-    if {"aspect", "value"} <= set(frame.columns):
+    if {"aspect", "value"} <= set(_value_columns(frame)):
         rows = keys.with_columns(aspect=frame["aspect"].cast(pl.String), cell=frame["value"].cast(pl.String))
         columns = dict.fromkeys(rows["aspect"].drop_nulls().unique(), "value")
         grades = read_grades(rows, file._replace(columns=columns, certain=columns), notes)
@@ -103,13 +104,11 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
     if "status" not in frame.columns:
         grades = grades.drop_nulls("value")
         notes += _uneven_note(grades, file)
-    people = pl.col("aspect").str.to_lowercase().str.contains(PEOPLE, literal=True)
-    outcomes = _average(grades, people & (not {"status", "repeat"} & set(frame.columns)))
-    if several := int(outcomes["several"].sum()):
-        answers = format_count(several, "answer has", "answers have")
-        differ = outcomes["differ"].sum()
-        notes.append(f"{path}: {answers} several grades by people, which are averaged; they differ for {differ:,}")
-    return Outcomes(outcomes, source=file.name, notes=tuple(notes))
+    if not grades.height:
+        raise FormatError("no grades: every cell is empty", file=file.name)
+    if not {"status", "repeat"} & set(frame.columns):
+        grades = _average_people(grades, file, notes)
+    return Outcomes(_with_marked_sources(grades), source=file.name, notes=tuple(notes))
 
 
 def _query_ids(frame: pl.DataFrame, file: GradeFile) -> pl.Series:
@@ -158,6 +157,16 @@ def _read_wide(frame: pl.DataFrame, keys: pl.DataFrame, file: GradeFile, notes: 
     return grades
 
 
+def _average_people(grades: pl.DataFrame, file: GradeFile, notes: list[str]) -> pl.DataFrame:
+    """Average several grades by people for an answer; others twice are an error of the table."""
+    is_people = pl.col("aspect").str.to_lowercase().str.contains(PEOPLE, literal=True)
+    people = _average(grades.filter(is_people))
+    if several := int(people["several"].sum()):
+        answers, differ = format_count(several, "answer has", "answers have"), people["differ"].sum()
+        notes.append(f"{file.name}: {answers} several grades by people, which are averaged; they differ for {differ:,}")
+    return pl.concat([people, grades.filter(~is_people)], how="diagonal")
+
+
 def _uneven_note(grades: pl.DataFrame, file: GradeFile) -> list[str]:
     """A note if systems have grades for different numbers of questions."""
     numbers = grades.group_by("system", maintain_order=True).agg(pl.col("query").n_unique())
@@ -186,11 +195,16 @@ def read_grades(rows: pl.DataFrame, file: GradeFile, notes: list[str]) -> pl.Dat
 
 def _parse_cells(rows: pl.DataFrame, aspect: str) -> pl.DataFrame:
     """Return rows with the value and the kind of their grades; null for empty cells."""
-    grades = {cell: parse_grade(cell, aspect) for cell in rows["cell"].drop_nulls().unique()}
+    number = pl.col("cell").cast(pl.Float64, strict=False)
+    rows = rows.with_columns(value=pl.when(number.is_finite()).then(number))
+    others = rows.filter(pl.col("value").is_null())["cell"].drop_nulls().unique()
+    grades = {cell: parse_grade(cell, aspect) for cell in others}
     values, kinds = ({cell: grade[at] for cell, grade in grades.items()} for at in (0, 1))
+    value = pl.col("cell").replace_strict(values, default=None, return_dtype=pl.Float64)
+    kind = pl.col("cell").replace_strict(kinds, default=None, return_dtype=pl.String)
     return rows.with_columns(
-        value=pl.col("cell").replace_strict(values, default=None, return_dtype=pl.Float64),
-        kind=pl.col("cell").replace_strict(kinds, default=None, return_dtype=pl.String),
+        value=pl.coalesce("value", value),
+        kind=pl.when(pl.col("value").is_not_null()).then(pl.lit("number")).otherwise(kind),
     )
 
 
@@ -207,8 +221,8 @@ class GradeColumn(NamedTuple):
         values, unknown, plain = self.rows["value"].drop_nulls(), self._of("unknown"), plain_grade(self.name)
         is_certain = self.aspect in self.file.certain
         is_own_name = plain.startswith(PEOPLE) or (plain in ASPECTS and plain not in UNSURE_NAMES)
-        has_own_name = is_own_name and self.aspect in self.file.columns  # other names are those of a tool
-        if unknown.height and (is_certain or has_own_name or len(values)):
+        is_column = self.aspect in self.file.columns  # others are named by a tool
+        if unknown.height and (is_certain or (is_column and (is_own_name or len(values)))):
             raise self._unknown_error(unknown)
         if unknown.height:
             return f"it has {_few_cells(unknown)}, not numbers or words like 'correct'"
@@ -222,13 +236,13 @@ class GradeColumn(NamedTuple):
         words, numbers = self._of("word"), self._of("number")
         beyond, zero = numbers.filter(pl.col("value").abs() > 1), numbers.filter(pl.col("value") == 0)
         three_way = is_three_way(self.aspect) or (words["value"] == THREE_WAY["wrong"]).any()
-        within, others = (self._of("word", "percent"), beyond) if beyond.height else (words, zero)
-        if not within.height or not others.height or not (beyond.height or three_way):
+        if beyond.height:
+            within, others, why = self._of("word", "percent"), beyond, "words and percentages are from −1 to 1"
+        else:
+            within, others, why = words, zero.filter(three_way), "beside words, 0 may mean wrong or abstained"
+        if not within.height or not others.height:
             return
         one, other = (quote_short(rows["cell"][0], 24) for rows in (within, others))
-        why = (
-            "words and percentages are from −1 to 1" if beyond.height else "beside words, 0 may mean wrong or abstained"
-        )
         raise GradeError(
             f"{self.name!r} has {one} and {other}, which are on different scales",
             expected=f"grades of one name on one scale: {why}",
@@ -272,22 +286,25 @@ def _few_cells(rows: pl.DataFrame) -> str:
     return format_list([quote_short(cell, 24) for cell in rows["cell"].unique(maintain_order=True)], 3)
 
 
-def _average(grades: pl.DataFrame, together: pl.Expr) -> pl.DataFrame:
-    """Average the grades of the same name for an answer where they belong together; other rows stay.
-
-    ``several`` says that there are some, and ``differ`` that they do.
-    """
+def _average(grades: pl.DataFrame) -> pl.DataFrame:
+    """Average the grades of the same name for an answer. ``several`` says where there are some; they may ``differ``."""
     words = (pl.col("kind") == "word").filter(pl.col("value").is_not_null())
-    apart = pl.when(together).then(-1).otherwise(pl.int_range(pl.len()))
-    means = grades.with_columns(apart=apart).group_by("system", "query", "aspect", "apart", maintain_order=True)
-    mark = pl.when("differ").then(pl.lit(MEAN_OF_WORDS)).otherwise(pl.lit(IN_WORDS))
-    return means.agg(
+    different = pl.col("value").drop_nulls().n_unique() > 1
+    return grades.group_by("system", "query", "aspect", maintain_order=True).agg(
         pl.col("value").mean(),
         pl.col("status", "source").first(),
+        kind=pl.when(words.any() & words.all()).then(
+            pl.when(different).then(pl.lit("words")).otherwise(pl.lit("word"))
+        ),
         several=pl.len() > 1,
-        differ=pl.col("value").drop_nulls().n_unique() > 1,
-        words=words.any() & words.all(),
-    ).with_columns(pl.col("source") + pl.when("words").then(mark).otherwise(pl.lit("")))
+        differ=different,
+    )
+
+
+def _with_marked_sources(grades: pl.DataFrame) -> pl.DataFrame:
+    """Say in the source that grades were words."""
+    marks = {"word": IN_WORDS, "words": MEAN_OF_WORDS}
+    return grades.with_columns(pl.col("source") + pl.col("kind").replace_strict(marks, default=""))
 
 
 def _inspect(head: Head) -> list[Contents]:
