@@ -22,7 +22,7 @@ from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes, Scores
 from ragworth.data.collection import Collection
 from ragworth.formats import load
 from ragworth.formats.files import create_file
-from ragworth.formats.logs.collector import TRACE_SOURCE
+from ragworth.formats.logs.tables import TRACE_SOURCE
 from ragworth.metrics.utility import UNLABELLED_SOURCES
 from ragworth.results import Results
 

@@ -412,4 +412,4 @@ def test_a_passage_without_a_text_beside_others_is_noted(tmp_path: Path) -> None
     path.write_text(json.dumps({"question": "How old?", "response": "Very.", "contexts": shown}))
     contexts = load(path).contexts
     assert contexts is not None
-    assert "some passages of a context have an id and no text, others have one" in contexts.notes[0]
+    assert "some passages have no text, others have one" in contexts.notes[0]

@@ -29,7 +29,7 @@ from ragworth.data.conversations import Message, Turn, turns_of
 from ragworth.data.turns import is_instruction, message_text
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file, empty_file_error, skipped_note
-from ragworth.formats.logs.files import bad_rows_error, read_log, reject_row
+from ragworth.formats.logs.rows import bad_rows_error, read_log, reject_row
 from ragworth.formats.values import WrongLineError, as_dict, as_id, as_list, as_number, as_text, objects
 
 EXPECTED = (

@@ -16,8 +16,8 @@ from ragworth.core.errors import FormatError, Hint, format_names
 from ragworth.formats.catalog import FORMATS
 from ragworth.formats.contract import Contents, Format, Head
 from ragworth.formats.logs.engine import NAMES
-from ragworth.formats.logs.fields import FieldFinder, mapping_hint
-from ragworth.formats.logs.names import FIELDS, plain_name
+from ragworth.formats.logs.fields import FieldFinder
+from ragworth.formats.logs.names import FIELDS, mapping_hint, plain_name
 from ragworth.formats.logs.rows import find_rows
 from ragworth.formats.values import read_values
 
@@ -98,7 +98,7 @@ def unknown_error(head: Head) -> FormatError:
 
 def _ambiguous(head: Head) -> FormatError | None:
     """The error for a question with an ``answer`` that may be a system's or an accepted one."""
-    found = FieldFinder(NAMES).keys(dict.fromkeys(head.columns))
+    found = FieldFinder(NAMES).layout(dict.fromkeys(head.columns)).columns
     if not {"question", "answer"} <= set(found) or "accepted" in found:
         return None
     column = found["answer"]
@@ -119,6 +119,6 @@ def _known_columns(head: Head) -> dict[str, str]:
         columns |= {name: name for name in row}
         inner = ((name, key) for name, value in row.items() if isinstance(value, dict) for key in value)
         columns |= {key: f"{name}.{key}" for name, key in inner if key not in row}
-    found = FieldFinder(FIELDS).keys(dict.fromkeys(columns))
+    found = FieldFinder(FIELDS).layout(dict.fromkeys(columns)).columns
     wanted = {field: found.get(field, "COLUMN") for field in ("question", "answer", "passages", "accepted")}
     return {field: columns.get(name, name) for field, name in wanted.items()}

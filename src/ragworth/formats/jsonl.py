@@ -19,76 +19,51 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.core.errors import BadLine, FormatError, quote_short
+from ragworth.core.errors import FormatError, quote_short
 from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
-from ragworth.formats.files import (
-    PathOrStr,
-    bad_lines_error,
-    create_file,
-    empty_file_error,
-    run_name,
-    skipped_note,
-    source_name,
-)
+from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.kinds import row_kinds
-from ragworth.formats.logs.collector import TWICE, repeats_error
-from ragworth.formats.logs.fields import FieldFinder
-from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS
-from ragworth.formats.logs.rows import UnusedColumns, read_record
-from ragworth.formats.logs.tables import LogBuilder
+from ragworth.formats.logs.engine import LogSpec
+from ragworth.formats.logs.fields import FieldFinder, Row
 from ragworth.formats.tables import are_run_rows, json_table_reader, read_json_contexts
 from ragworth.formats.texts import read_texts
 from ragworth.formats.values import WrongLineError, read_objects
 
-NAMES = FIELDS | GRADE_FIELDS | {"passages": ("retrieved_context",), "question": ("query", "question")}
 
-EXPECTED = (
-    'one JSON object a line: {"query_id": …, "query": …, "answers": […], '
-    '"retrieved_context": [{"doc_id": …, "text": …, "score": …}]}'
+def _check_row(row: Row, finder: FieldFinder) -> Row:
+    """Refuse a row that doesn't say what was shown, unless it has an answer."""
+    shown = row.get("retrieved_context", ...)
+    if isinstance(shown, list) or (shown is ... and finder.get(row, "answer") is not None):
+        return row
+    raise WrongLineError("the list 'retrieved_context' is missing")
+
+
+LOG = LogSpec(
+    name="jsonl",
+    title="JSON lines: contexts with texts, or texts by id",
+    signs=(),
+    fields={"question": "query | question", "passages": "retrieved_context"},
+    prepare=_check_row,
+    exact=True,
+    general=1,
+    expected='one JSON object a line: {"query_id": …, "query": …, "answers": […], '
+    '"retrieved_context": [{"doc_id": …, "text": …, "score": …}]}',
 )
-
-
-def _load_contexts(path: PathOrStr, *, system: str | None, skip_bad_lines: bool) -> LoadedCollection:
-    """Read contexts and their texts, with answers and grades if the lines have them."""
-    finder, bad, unused = FieldFinder(NAMES), list[BadLine](), UnusedColumns()
-    builder = LogBuilder(source_name(path), system or run_name(path), strict=True)
-    for number, item in read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED):
-        try:
-            if not isinstance(item.get("retrieved_context"), list) and (
-                "retrieved_context" in item or finder.get(item, "answer") is None
-            ):
-                raise WrongLineError("the list 'retrieved_context' is missing")
-            unused.see(item, finder)
-            builder.add(read_record(item, finder, number))
-        except WrongLineError as error:
-            bad.append(BadLine(number, str(error)))
-            if not skip_bad_lines:
-                problem = bad_lines_error(path, bad, EXPECTED)
-                raise (repeats_error(problem, finder) if TWICE in str(error) else problem) from error
-    if not builder.seen:
-        raise empty_file_error(path, EXPECTED)
-    unused.check(finder, builder.source)
-    notes = (f"{builder.source}: {note}" for note in (*finder.notes, *unused.notes()))
-    return builder.build((*skipped_note(path, bad), *notes))
 
 
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Read the contexts only. In lists, the file determines the order, so ``ties`` has no effect."""
-    if are_run_rows(_first_row(path)):
-        return read_json_contexts(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
-    loaded = _load_contexts(path, system=system, skip_bad_lines=skip_bad_lines).contexts
-    if loaded is None:
-        raise FormatError("no line says which passages were shown", file=str(path), expected=EXPECTED)
-    return loaded
+    read = read_json_contexts if are_run_rows(_first_row(path)) else LOG.read_contexts
+    return read(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
 
 
 def _first_row(path: PathOrStr) -> dict[str, Any]:
-    return next((item for _, item in read_objects(path, [], skip=True, expected=EXPECTED)), {})
+    return next((row for _, row in read_objects(path, [], skip=True, expected=LOG.expected)), {})
 
 
 def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = False) -> LoadedCollection:
@@ -99,7 +74,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
         return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
     if are_run_rows(first):
         return LoadedCollection(Collection(), read_json_contexts(path, system=system, skip_bad_lines=skip_bad_lines))
-    return _load_contexts(path, system=system, skip_bad_lines=skip_bad_lines)
+    return LOG.load(path, system=system, skip_bad_lines=skip_bad_lines)
 
 
 def _check_writable(contexts: Contexts, path: PathOrStr) -> None:

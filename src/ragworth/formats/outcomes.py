@@ -31,8 +31,7 @@ from ragworth.formats.grades import (
     parse_grade,
     plain_grade,
 )
-from ragworth.formats.logs.fields import mapping_hint
-from ragworth.formats.logs.names import GRADE_FIELDS
+from ragworth.formats.logs.names import GRADE_FIELDS, mapping_hint
 from ragworth.formats.tables import read_rows
 
 ASPECTS = {**{name: aspect for aspect, names in GRADE_FIELDS.items() for name in names}, "value": PEOPLE}

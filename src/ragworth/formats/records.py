@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ragworth.core.errors import TableError, format_names, with_article
 from ragworth.data.coercion import to_frame
 from ragworth.formats.contract import HEAD_ROWS
-from ragworth.formats.logs.values import as_row
+from ragworth.formats.logs.values import as_row, plain_value
 
 HOLDERS = ("samples", "test_cases", "goldens", "examples")
 """Attributes of other libraries' datasets that hold the rows: ragas, deepeval, LlamaIndex."""
@@ -40,7 +40,7 @@ def read_rows(data: Any, source: str = "") -> MemoryRows:
         if not len(data):
             raise TableError("the data frame has no rows", expected="a row for each answer", file=source)
         return _make_rows(
-            [{str(key): each for key, each in row.items()} for row in data.to_dict("records")], cells=True
+            [{str(key): plain_value(each) for key, each in row.items()} for row in data.to_dict("records")], cells=True
         )
     if hasattr(type(data), "columns") or hasattr(data, "__arrow_c_stream__") or hasattr(data, "collect"):
         return _make_rows(to_frame(data, source=source).to_dicts(), cells=True)

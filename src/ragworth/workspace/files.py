@@ -28,7 +28,7 @@ from ragworth.formats.files import EncodingError, PathOrStr
 from ragworth.formats.grades import GradeError
 from ragworth.formats.heads import HEAD_BYTES, has_keys, read_head
 from ragworth.formats.kinds import KIND_NAMES
-from ragworth.formats.logs.fields import JOIN
+from ragworth.formats.logs.names import JOIN
 from ragworth.formats.tables import read_answer_table
 from ragworth.workspace.matching import (
     JudgmentSource,

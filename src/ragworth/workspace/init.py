@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 
 from ragworth.core.errors import InputError
 from ragworth.formats.files import create_file
-from ragworth.formats.logs.fields import quote_argument
+from ragworth.formats.logs.names import quote_argument
 from ragworth.workspace.config import WORKSPACE_FILE
 from ragworth.workspace.plan import WorkspacePlan
 from ragworth.workspace.read import read_folder

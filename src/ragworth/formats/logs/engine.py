@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from ragworth.core.errors import BadLine, FormatError, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, format_count, format_names, quote_short
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
+from ragworth.data.tables import TRUNCATED
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
-from ragworth.formats.logs.collector import TWICE, repeats_error
+from ragworth.formats.grades import Grade
 from ragworth.formats.logs.fields import FieldFinder, Names
-from ragworth.formats.logs.files import (
-    MAX_REPORTED,
-    LogRows,
-    bad_rows_error,
-    read_log,
-    reject_row,
-    unpack_rows,
+from ragworth.formats.logs.fields import Row as Row
+from ragworth.formats.logs.names import (
+    FIELDS,
+    GRADE_FIELDS,
+    JOIN,
+    PREDICTIONS,
+    SYSTEM_COLUMNS,
+    mapping_hint,
+    plain_name,
 )
-from ragworth.formats.logs.names import FIELDS, GRADE_FIELDS, PREDICTIONS, plain_name
-from ragworth.formats.logs.passages import as_passage
+from ragworth.formats.logs.passages import KNOWN_KEYS, LoggedPassage, as_passage, as_passages
 from ragworth.formats.logs.paths import find, follow
-from ragworth.formats.logs.records import LogRecord
-from ragworth.formats.logs.rows import UnusedColumns, find_rows, read_record
-from ragworth.formats.logs.tables import LogBuilder
-from ragworth.formats.logs.values import as_row
-from ragworth.formats.values import WrongLineError
+from ragworth.formats.logs.rows import MAX_REPORTED, LogRows, bad_rows_error, find_rows, read_log, reject_row
+from ragworth.formats.logs.tables import NO_REFERENCE, TWICE, LogBuilder, LogRecord
+from ragworth.formats.logs.values import (
+    as_answer,
+    as_grades,
+    as_name,
+    as_repeat,
+    as_row,
+    as_texts,
+    parse_cell,
+)
+from ragworth.formats.values import WrongLineError, as_text
 
-Row = Mapping[str, Any]
 PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
 """Reports a row that can't be used, by place and reason."""
@@ -46,6 +55,21 @@ UNSURE_ANSWERS = ("answer", "output", "result")
 
 OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
 """Columns that only answers of systems have."""
+
+OTHER_FIELDS = {*FIELDS, "status", "grades"}
+"""Fields that are no grades. Formats of tools have a path of the status of an answer, and of grades by name."""
+
+MAY_BE = {
+    "answer": re.compile("answer|response|predict|output|generat|completion"),
+    "passages": re.compile("context|passage|document|chunk|retriev"),
+}
+"""Words in the names of columns that may be the answers or the passages."""
+
+OF_CONVERSATIONS = re.compile("(conversation|session|thread)(_id)?")
+"""Names of columns that the turns of a conversation share."""
+
+TEXT_KEYS = ("text", "content", "question", "query", "answer", "response", "output")
+"""Keys of an object that has a question or an answer."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +89,9 @@ class LogSpec:
     prepare: makes a row whose fields have paths of one that hasn't.
     collect: makes rows of all rows, where a record is spread over several.
     quiet: the other fields are the tool's own, and no note names them.
+    exact: JSON lines with ids of our own format, see :class:`ragworth.formats.logs.tables.LogBuilder`.
     general: how general the signs are, as in :class:`ragworth.formats.contract.Format`. In logs with usual
-        names, texts in other fields are an error, which asks what they are.
+        names, a column that may be the missing answer or passages is an error, which asks what it is.
     expected: what a row should have, for errors; by default the main fields.
     """
 
@@ -79,6 +104,7 @@ class LogSpec:
     prepare: Callable[[Row, FieldFinder], Row] = lambda row, finder: row
     collect: Callable[[PlacedRows, FieldFinder, Reject], PlacedRows] = lambda rows, finder, reject: rows
     quiet: bool = False
+    exact: bool = False
     general: int = 0
     expected: str = ""
 
@@ -94,7 +120,7 @@ class LogSpec:
         return self.expected or ", ".join(path.partition("@")[0] for path in main if path)
 
     def recognise(self, sample: Head) -> bool:
-        """Tell whether a file is one of these, from its beginning."""
+        """Return whether a file is one of these, from its beginning."""
         document = sample.document if isinstance(sample.document, Mapping) else {}
         inner = self.find_rows(document)
         row: dict[str, Any] = {}
@@ -104,29 +130,33 @@ class LogSpec:
 
     def find_rows(self, document: Row) -> list[Any] | None:
         """Return the rows in a document; None if it is a row itself."""
-        found = self.rows(document) if callable(self.rows) else find(document, self.rows)
-        return found if isinstance(found, list) else None
+        inner = self.rows(document) if callable(self.rows) else find(document, self.rows) if self.rows else None
+        return inner if isinstance(inner, list) else None
 
     def parse(self, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
         """Make a record of each row. A note names the unused columns."""
 
         def prepared() -> Iterator[tuple[int, Row]]:
             for place, value in rows.values:
-                if (row := as_row(value)) is not None:
+                try:
+                    if (row := as_row(value)) is None:
+                        raise WrongLineError(f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
                     yield place, self.prepare(row, finder)
-                else:
-                    reject(place, f"{type(value).__name__} instead of an object: {quote_short(value, 48)}")
+                except WrongLineError as error:
+                    reject(place, str(error))
 
-        unused = UnusedColumns()
         for place, row in self.collect(prepared(), finder, reject):
             try:
                 yield read_record(row, finder, place, cells=rows.cells)
-                unused.see(row, finder)
             except WrongLineError as error:
                 reject(place, str(error))
+        unused = {
+            name: value for name, value in finder.unused.items() if name not in finder.graded | finder.mapped_columns
+        }
         if self.general:
-            unused.check(finder, rows.source)
-        finder.notes += [] if self.quiet else unused.notes()
+            _check_unused(unused, finder, rows.source)
+        finder.notes += [] if self.quiet else _unused_notes(list(map(str, unused)))
+        finder.notes += finder.place_notes()
 
     def load(
         self,
@@ -143,8 +173,8 @@ class LogSpec:
             return find_rows(document, known=known, columns=columns)
 
         bad: list[BadLine] = []
-        rows = read_log(path, bad, skip=True, expected=self.expectation, find_rows=find_inner)
-        return self._tables(rows, bad, columns, system or run_name(path), skip=skip_bad_lines)
+        rows = read_log(path, bad, skip=True, expected=self.expectation, lines=self.exact, find_rows=find_inner)
+        return self._make_tables(rows, bad, columns, system or run_name(path), skip=skip_bad_lines)
 
     def load_rows(
         self,
@@ -156,48 +186,54 @@ class LogSpec:
     ) -> LoadedCollection:
         """Make tables of rows in memory. In rows of a data frame, ``cells`` may hold lists as text."""
         rows = LogRows(source, "record", enumerate(values, 1), cells)
-        return self._tables(rows, [], columns, run_name(source) if source else "run", skip=False)
+        return self._make_tables(rows, [], columns, run_name(source) if source else "run", skip=False)
 
-    def _tables(
+    def _make_tables(
         self, rows: LogRows, bad: list[BadLine], columns: Mapping[str, str] | None, system: str, *, skip: bool
     ) -> LoadedCollection:
         """Make tables of rows; those that can't be used are an error unless ``skip``."""
         finder = FieldFinder({**GRADE_FIELDS, **self.names}, columns)
-        rows = unpack_rows(rows, self.find_rows)
-        values = iter(rows.values)
-        first = next(values, None)
-        rows = rows._replace(values=values if first is None else chain([first], values))
+        rows = rows._replace(values=self._inner_rows(rows))
+        first = next(iter(rows.values), None)
+        rows = rows._replace(values=chain([] if first is None else [first], rows.values))
+        builder = LogBuilder(rows.source, system, unit=rows.unit, exact=self.exact)
+        passages: dict[str, str] = {}
 
         def reject(place: int, problem: str) -> None:
             reject_row(rows, bad, place, problem, skip=True, expected=self.expectation)
 
         if first is not None and self.documents and has_keys(as_row(first[1]) or {}, self.documents):
-            documents = _read_documents(rows, reject)
-            self._check_bad(rows, bad, finder, skip=skip)
-            return LoadedCollection(Collection.of(**documents, notes=(*_skipped_note(rows, bad), *finder.notes)))
-        builder = LogBuilder(rows.source, system, unit=rows.unit, grades=finder.columns)
-        for record in self.parse(rows, finder, reject):
-            try:
-                builder.add(record)
-            except WrongLineError as error:
-                reject(record.place, str(error))
-            if not skip and len(bad) >= MAX_REPORTED:
-                break
-        self._check_bad(rows, bad, finder, skip=skip)
-        finder.check_mapped(rows.source)
-        if not builder.seen:
+            passages = _read_documents(rows, reject)
+        else:
+            for record in self.parse(rows, finder, reject):
+                try:
+                    builder.add(record)
+                except WrongLineError as error:
+                    reject(record.place, str(error))
+                if not skip and len(bad) >= MAX_REPORTED:
+                    break
+            finder.check_mapped(rows.source)
+        if bad and not skip:
+            problem = bad_rows_error(rows, bad, self.expectation)
+            raise _repeats_error(problem, finder) if any(TWICE in each.found for each in bad) else problem
+        notes = [note.replace("line", rows.unit) for note in skipped_note(rows.source, bad)]
+        notes += [f"{rows.source}: {note}" if rows.source else note for note in finder.notes]
+        if passages:
+            columns_of = {"passage": list(passages), "text": list(passages.values())}
+            return LoadedCollection(Collection.of(passages=columns_of, source=rows.source, notes=tuple(notes)))
+        if not builder.records:
             why = f" except for {format_count(len(bad), 'bad ' + rows.unit)}" if bad else ""
             raise FormatError(f"no rows: the file is empty{why}", file=rows.source, expected=self.expectation)
-        for keys in finder.known_keys():
-            builder.columns = {**builder.columns, **keys, **finder.grades}
-        notes = (f"{rows.source}: {note}" if rows.source else note for note in finder.notes)
-        return builder.build((*_skipped_note(rows, bad), *notes))
+        return builder.build(finder.columns, finder.mapped, notes)
 
-    def _check_bad(self, rows: LogRows, bad: list[BadLine], finder: FieldFinder, *, skip: bool) -> None:
-        """Raise an error with all rows that can't be used."""
-        if bad and not skip:
-            error = bad_rows_error(rows, bad, self.expectation)
-            raise repeats_error(error, finder) if any(TWICE in each.found for each in bad) else error
+    def _inner_rows(self, rows: LogRows) -> Iterator[tuple[int, Any]]:
+        """Yield the rows, also those in documents that hold several."""
+        for place, value in rows.values:
+            inner = self.find_rows(value) if isinstance(value, Mapping) else None
+            if inner is None:
+                yield place, value
+            else:
+                yield from ((place if rows.unit == "line" else number, each) for number, each in enumerate(inner, 1))
 
     def read_contexts(
         self, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
@@ -222,12 +258,12 @@ class LogSpec:
 
 
 def has_keys(row: Row, sign: str) -> bool:
-    """Tell whether a row has the keys of a sign, such as ``"query gt_answer|answer !prediction"``."""
+    """Return whether a row has the keys of a sign, such as ``"query gt_answer|answer !prediction"``."""
     return all(_has_one(row, term.lstrip("!")) != term.startswith("!") for term in sign.split())
 
 
 def _has_one(row: Any, names: str) -> bool:
-    """Whether there is one of the names; ``*`` in it is any text, and ``*.`` any key of an object."""
+    """Return whether there is one of the names; ``*`` in it is any text, and ``*.`` any key of an object."""
     if not isinstance(row, Mapping):
         return False
     for name in names.split("|"):
@@ -244,19 +280,15 @@ def _has_one(row: Any, names: str) -> bool:
 
 
 def _usual_names(field_name: str, paths: str) -> tuple[str, ...]:
-    """The paths with the usual names of a field in place of ``*``."""
+    """Return the paths with the usual names of a field in place of ``*``."""
     parts = [path.strip() for path in paths.split("|")]
     return tuple(
         path.replace("*", name) for path in parts for name in (FIELDS[field_name] if "*" in path else [field_name])
     )
 
 
-def _skipped_note(rows: LogRows, bad: list[BadLine]) -> tuple[str, ...]:
-    return tuple(note.replace("line", rows.unit) for note in skipped_note(rows.source, bad))
-
-
-def _read_documents(rows: LogRows, reject: Reject) -> dict[str, Any]:
-    """Read documents as passages; equal ones count once."""
+def _read_documents(rows: LogRows, reject: Reject) -> dict[str, str]:
+    """Read documents as passages by id; equal ones count once."""
     texts: dict[str, str] = {}
     for place, value in rows.values:
         try:
@@ -268,26 +300,195 @@ def _read_documents(rows: LogRows, reject: Reject) -> dict[str, Any]:
                 raise WrongLineError(f"the id {quote_short(name, 24)} has another text on an earlier {rows.unit}")
         except WrongLineError as error:
             reject(place, str(error))
-    return {"passages": {"passage": list(texts), "text": list(texts.values())}, "source": rows.source}
+    return texts
+
+
+def _repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
+    """Return the error for questions that occur twice, with advice on the columns that may tell the rows apart."""
+    column = next((key for key in finder.keys if plain_name(key) in SYSTEM_COLUMNS), "")
+    systems = f" if {column!r} names the systems, " if column else " if a column names the systems, "
+    repeats = " if one numbers the repeats; if each counts by itself, give it an 'id'"
+    hint = mapping_hint(({"system": column or "COLUMN"}, systems), ({"repeat": "COLUMN"}, repeats))
+    return error.copy(remedy=hint._replace(python=f"{hint.python}; skip_bad_lines=True keeps the first"))
+
+
+def _unused_notes(names: list[str]) -> list[str]:
+    """Return a note that names the unused columns, and one on turns of conversations."""
+    turns = [name for name in names if OF_CONVERSATIONS.fullmatch(plain_name(name))]
+    notes = [f"not used: {format_names(names, 8)}"] if names else []
+    return notes + [
+        f"turns with the same {name!r} count as independent, see docs/howto/conversations.md" for name in turns
+    ]
+
+
+def _check_unused(unused: Row, finder: FieldFinder, source: str) -> None:
+    """Raise an error if the name of a column says that it may be the answers or the passages, which no column is."""
+    for field, words in MAY_BE.items():
+        names = [name for name, value in unused.items() if words.search(plain_name(name)) and _may_be_text(value)]
+        if names and field not in finder.columns:
+            raise FormatError(
+                f"{format_names([repr(name) for name in names], 4)} may be the {field}; the columns are "
+                f"{format_names(list(finder.keys), 16)}",
+                file=source,
+                remedy=mapping_hint(({field: names[0]}, " if it is, "), ({"ignored": JOIN.join(names)}, " if not")),
+            )
+
+
+def _may_be_text(value: Any) -> bool:
+    return isinstance(value, Mapping | list) or (
+        isinstance(value, str) and re.search(r"[^\W\d_]{2}", value) is not None
+    )
+
+
+def read_record(row: Row, finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
+    """Convert a row that has one field for each thing."""
+    values, columns = finder.read(row), finder.layout(row).columns
+    query, question = _read_question(row, values, finder, cells=cells)
+    status = values.get("status", "")
+    answer = as_answer(_inner_text(values, "answer", finder, columns), columns.get("answer", "answer"))
+    failed = status not in ("", TRUNCATED)
+    accepted = parse_cell(values.get("accepted"), "answer") if cells else values.get("accepted")
+    return LogRecord(
+        place=place,
+        query=query or "",
+        question=question,
+        system=as_name(values.get("system"), "system", cells=cells) or "",
+        repeat=as_repeat(values.get("repeat")),
+        passages=_read_passages(values, finder, columns, cells=cells),
+        answer=None if failed else answer,
+        status=status if failed or answer is not None else "",
+        accepted=as_texts(_inner_text(values | {"accepted": accepted}, "accepted", finder, columns)),
+        relevant=_read_relevant(values, cells=cells),
+        outcomes={} if failed else _read_grades(values, columns, finder),
+        row=row,
+    )
+
+
+def _read_question(
+    row: Row, values: dict[str, Any], finder: FieldFinder, *, cells: bool
+) -> tuple[str | None, str | None]:
+    """Return the id and the text of the question. A column that is mapped to both has texts."""
+    columns = finder.layout(row).columns
+    key = columns.get("question", "question")
+    named = values.get("query") if columns.get("query") != key else None
+    query = as_name(named, "query_id", cells=cells)
+    value = _inner_text(values, "question", finder, columns)
+    if isinstance(value, list):
+        raise WrongLineError(f"a conversation ({key} is a list of messages); only single questions are read")
+    if value is None and query is None:
+        outer, dot, _ = key.rpartition(".")
+        if "question" in columns and not dot:
+            raise WrongLineError(f"no question: {key!r} is null")
+        if isinstance(inner := follow(row, outer), Mapping) and dot:
+            there = f"there are {format_names(list(map(str, inner)))}" if inner else "it is empty"
+            raise WrongLineError(f"no question in {outer!r}; {there}; say which it is: --map question={outer}.NAME")
+        more = "; map it, too: --map question=COLUMN" if finder.mapped else ""
+        raise WrongLineError(f"no question: there is neither {columns.get('query', 'query_id')!r} nor 'query'{more}")
+    question = None if value is None else as_text(value, key)
+    if query is None and question is not None and not question.strip():
+        raise WrongLineError(f"the {key} is empty, and there is no id")
+    return query, question
+
+
+def _inner_text(values: Row, field: str, finder: FieldFinder, columns: Mapping[str, str]) -> Any:
+    """Return a field whose value may be an object with a text or texts, such as ``{"text": …}``."""
+    value = values.get(field)
+    if not isinstance(value, Mapping):
+        return value
+    name = next((name for name in TEXT_KEYS if isinstance(value.get(name), str | list)), None)
+    if name is None:
+        return value
+    others = {f"{columns[field]}.{key}": each for key, each in value.items() if key != name and each}
+    finder.unused |= {key: each for key, each in others.items() if key not in finder.unused}
+    return value[name]
+
+
+def _read_grades(values: Row, columns: Mapping[str, str], finder: FieldFinder) -> dict[str, list[Grade]]:
+    """Return the grades that a tool has by name, and those in columns of usual names or mapped ones."""
+    mapped = finder.mapped.values()
+    named = as_row(values.get("grades")) or {}
+    grades = {
+        as_text(str(name), "name of a grade"): as_grades(grade, str(name))
+        for name, grade in named.items()
+        if name not in mapped
+    }
+    finder.graded |= grades.keys()
+    return grades | {name: as_grades(values.get(name), name) for name in columns if name not in OTHER_FIELDS}
+
+
+def _read_passages(
+    values: Row, finder: FieldFinder, columns: Mapping[str, str], *, cells: bool
+) -> list[LoggedPassage] | None:
+    shown = parse_cell(values.get("passages"), "passage")
+    if isinstance(shown, str) and shown.strip() in NO_REFERENCE:
+        finder.note(f"{columns['passages']!r} such as {shown.strip()!r} are read as no passages")
+        shown = []
+    elif isinstance(shown, str):
+        finder.note(f"{columns['passages']!r} is read as one passage; if several are joined, write them as a list")
+    passages = as_passages(shown)
+    names = as_texts(values.get("passage_ids"), "passage id", cells=cells)
+    if names and passages is None:
+        passages = [LoggedPassage(None, name) for name in names]
+    elif names and passages is not None:
+        if len(names) != len(passages):
+            raise WrongLineError(f"there are {len(passages)} passages and {len(names)} ids of passages")
+        passages = [passage._replace(id=name) for passage, name in zip(passages, names, strict=True)]
+    _note_other_text(shown, passages or (), finder)
+    return without_blank(passages, finder)
+
+
+def _read_relevant(values: Row, *, cells: bool) -> list[LoggedPassage]:
+    """Read passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which are."""
+    texts = as_passages(values.get("relevant")) or []
+    groups = parse_cell(values.get("relevant_ids"), "id")
+    if isinstance(groups, list | tuple):  # AutoRAG has groups of ids: one of each is needed
+        groups = [name for group in groups for name in (group if isinstance(group, list) else [group])]
+    ids = as_texts(groups, "id", cells=cells)
+    if len(ids) != len(texts):
+        return [*texts, *(LoggedPassage(None, name) for name in ids)]
+    pairs = zip(texts, ids, strict=True)
+    return [passage if passage.id is not None else passage._replace(id=name) for passage, name in pairs]
+
+
+def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
+    """Leave out passages of nothing but white space that have no id either, and note it."""
+    if passages is None:
+        return None
+    filled = [each for each in passages if each.id is not None or each.text is None or each.text.strip()]
+    if len(filled) < len(passages):
+        finder.note("passages without any text are left out")
+    return filled
+
+
+def _note_other_text(shown: Any, passages: Iterable[LoggedPassage], finder: FieldFinder) -> None:
+    """Note texts in fields of passages that aren't read, if no field is the text."""
+    if not isinstance(shown, list | tuple) or any(each.text is not None for each in passages):
+        return
+    rows = [each for each in shown if isinstance(each, Mapping)]
+    fields = [(str(key), value) for row in rows for key, value in row.items() if key not in KNOWN_KEYS]
+    names = list(dict.fromkeys(key for key, value in fields if isinstance(value, str) and " " in value))
+    if names:
+        finder.note(f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is")
 
 
 class GeneralSpec(LogSpec):
     """Logs whose columns have usual names."""
 
     def recognise(self, sample: Head) -> bool:
-        """Tell whether there are questions with answers, passages or accepted answers; ``answer`` may be either."""
+        """Return whether there are questions with answers, passages or accepted answers; ``answer`` may be either."""
         if not sample.rows or TABLE_COLUMNS & set(sample.columns):
             return False
-        found = FieldFinder(NAMES).keys(dict.fromkeys(sample.columns))
-        if "question" not in found:
-            certain = "passages" in found or plain_name(found.get("answer", "")) in PREDICTIONS
-            return "query" in found and "answer" in found and certain
-        if "accepted" in found:
+        columns = FieldFinder(NAMES).layout(dict.fromkeys(sample.columns)).columns
+        answer, passages = columns.get("answer", "").lower(), columns.get("passages", "").lower()
+        if "question" not in columns:
+            certain = passages or plain_name(answer) in PREDICTIONS
+            return bool("query" in columns and answer and certain)
+        if "accepted" in columns:
             return True
-        if "answer" in found:
-            graded = bool(OF_SYSTEMS & {plain_name(column) for column in found.values()})
-            return found["answer"].lower() not in UNSURE_ANSWERS or graded
-        return "passages" in found and found["passages"].lower() not in ("context", "sources", "docs", "documents")
+        if answer:
+            graded = bool(OF_SYSTEMS & {plain_name(column) for column in columns.values()})
+            return answer not in UNSURE_ANSWERS or graded
+        return bool(passages) and passages not in ("context", "sources", "docs", "documents")
 
 
 FORMAT = GeneralSpec(

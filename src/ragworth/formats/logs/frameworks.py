@@ -9,8 +9,8 @@ from typing import Any
 from ragworth.formats.logs.engine import LogSpec, Row
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.passages import are_passages
-from ragworth.formats.logs.paths import converter, find, find_answer, parse_if_json, role_of
-from ragworth.formats.logs.values import as_row
+from ragworth.formats.logs.paths import converter, find, find_answer, role_of
+from ragworth.formats.logs.values import as_row, parse_if_json
 from ragworth.formats.values import objects
 
 DOCUMENT = "page_content|kwargs.page_content"
@@ -115,13 +115,13 @@ HAYSTACK = LogSpec(
 ).format()
 
 
-@converter
-def reply(messages: Any) -> str | None:
+@converter("reply")
+def reply(messages: Any) -> Any:
     """Return the assistant's answer to the user's last message."""
     return find_answer([each for each in _after_question(messages) if role_of(each) == "assistant"])
 
 
-@converter
+@converter("tool_results")
 def tool_results(messages: Any) -> list[Any] | None:
     """Return what tools returned after the user's last message: passages, or texts."""
     results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
@@ -140,7 +140,7 @@ def _after_question(messages: Any) -> list[dict[str, Any]]:
     return listed[last + 1 :]
 
 
-@converter
+@converter("search_results")
 def search_results(output: Any) -> list[Any] | None:
     """Return the chunks that a file search found."""
     return [each for item in objects(output) for each in objects(item.get("results"))] or None

@@ -1,8 +1,9 @@
 """Find values in rows by path: ``outputs.answer | outputs@assistant``.
 
 A path leads into objects, lists (``results.0.text``) and JSON that is written as text. ``|`` separates alternatives, of
-which the first that leads to a value counts. A converter may follow: ``messages@user`` is the user's last message, and
-``@passages``, without a place, what the row itself calls passages.
+which the first that leads to a value counts. A converter may follow: ``messages@user`` is the user's last message.
+Without a place, as in ``@passages``, a converter gets the whole row. Paths find questions, answers and accepted answers
+also inside the objects in which tools write them.
 """
 
 from __future__ import annotations
@@ -11,141 +12,29 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ragworth.core.nested_text import parse_json
 from ragworth.formats.logs.names import FIELDS, plain_name
-from ragworth.formats.logs.values import as_answer, as_row
-
-QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
-ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
-REFERENCE_KEYS = ("answers", *ANSWER_KEYS, *FIELDS["accepted"])
-WRAPPERS = (
-    *("message", "message.content", "parts", "choices", "args", "kwargs", "data"),
-    *("model_input", "inputs", "request", "state"),
-)
-"""Keys of objects that hold messages, or the arguments of a call."""
-
-ROLES = {"user": ("user", "human"), "assistant": ("assistant", "ai")}
-MAX_DEPTH = 6
-
-
-def parse_if_json(value: Any) -> Any:
-    """Parse objects, lists and quoted texts that are written as text; other values stay as they are."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "[", '"'):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
-
-
-def find_question(value: Any) -> str | None:
-    """Return the question in an input: a text, a field of an object, or the last message of the user."""
-    return _find(value, QUESTION_KEYS, "user")
-
-
-def find_answer(value: Any) -> str | None:
-    """Return the answer in an output: a text, a field of an object, or the last message of the assistant.
-
-    A number, or true or false, is an answer if there is no text.
-    """
-    text = _find(value, ANSWER_KEYS, "assistant")
-    return text if text is not None else _find_number(value)
-
-
-def find_references(value: Any, depth: int = 0) -> list[str]:
-    """Return the accepted answers in a reference output: like an answer, or a list of answers that are no messages."""
-    value = parse_if_json(value)
-    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
-        if found := next((texts for texts in inside if texts), []):
-            return found
-    if isinstance(value, list) and depth <= MAX_DEPTH and not any(is_message(each) for each in value):
-        return [text for each in value for text in find_references(each, depth + 1)]
-    text = find_answer(value)
-    return [] if text is None else [text]
-
-
-def is_message(value: Any) -> bool:
-    """Tell whether an object is a message, or an item of a response."""
-    return isinstance(value, Mapping) and ("type" in value or bool(role_of(value)))
-
-
-def role_of(message: Mapping[str, Any]) -> Any:
-    """Return the role of a message, which may be in an object of its own or spread over columns."""
-    inner = message.get("message")
-    nested = inner.get("role") if isinstance(inner, Mapping) else None
-    return message.get("role") or message.get("message.role") or nested
-
-
-def _find_number(value: Any, depth: int = 0) -> str | None:
-    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
-        inside = (_find_number(parse_if_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
-        return next((text for text in inside if text is not None), None)
-    return as_answer(value) if isinstance(value, int | float) else None
-
-
-def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
-    value = parse_if_json(value)
-    if isinstance(value, str):
-        return value if value.strip() else None
-    if depth > MAX_DEPTH:
-        return None
-    inside: list[Any] = []
-    if isinstance(value, Mapping):
-        inside = [value[key] for key in (*keys, *WRAPPERS) if key in value]
-    elif isinstance(value, list):
-        roles = [role_of(each) if isinstance(each, Mapping) else None for each in value]
-        of_role = [each for each, name in zip(value, roles, strict=True) if name in ROLES[role]]
-        inside = of_role[::-1] or [each for each, name in zip(value, roles, strict=True) if not name]
-    return next((text for each in inside if (text := _find(each, keys, role, depth + 1))), None)
-
+from ragworth.formats.logs.values import as_answer, as_row, parse_if_json
 
 Converter = Callable[[Any], Any]
+CONVERTERS: dict[str, Converter] = {"json": parse_if_json}
+"""Converters by name. None stands for nothing, so that the next alternative counts."""
 
 
-def find_field(value: Any, field: str) -> Any:
-    """Return the value of a field of ours that an object has under a usual name, or None."""
-    keys = {plain_name(key): key for key in reversed(value)} if isinstance(value, Mapping) else {}
-    return next((value[keys[name]] for name in FIELDS[field] if name in keys), None)
+def converter(name: str) -> Callable[[Converter], Converter]:
+    """Register a converter."""
 
+    def register(function: Converter) -> Converter:
+        CONVERTERS[name] = function
+        return function
 
-def find_documents(value: Any) -> list[Any] | None:
-    """Return the list of passages that an object has under a usual name, or None."""
-    passages = find_field(parse_if_json(value), "passages")
-    return passages if isinstance(passages, list) else None
-
-
-def find_only_text(value: Any) -> str | None:
-    """Return the only text among the arguments of a function."""
-    arguments = value.values() if isinstance(value, Mapping) else ()
-    texts = [each for each in arguments if isinstance(each, str) and each.strip()]
-    return texts[0] if len(texts) == 1 else None
-
-
-CONVERTERS: dict[str, Converter] = {
-    "user": find_question,
-    "assistant": find_answer,
-    "references": find_references,
-    "documents": find_documents,
-    "passages": lambda value: find_field(value, "passages"),
-    "accepted": lambda value: find_field(value, "accepted"),
-    "only_text": find_only_text,
-    "json": parse_if_json,
-}
-"""Converters by name. None stands for nothing found, so that the next alternative counts."""
-
-
-def converter(function: Converter) -> Converter:
-    """Register a converter under the name of its function."""
-    CONVERTERS[function.__name__] = function
-    return function
+    return register
 
 
 class Path(NamedTuple):
-    """One alternative: where a value is, and what it is converted with."""
+    """One alternative: where a value is, and what converts it."""
 
     place: str
-    converter: str = ""
+    convert: Converter | None = None
 
     @property
     def first(self) -> str:
@@ -154,21 +43,25 @@ class Path(NamedTuple):
 
     def get(self, value: Any) -> Any:
         """Return the value at the place, or None."""
-        place = self.place
+        place, convert = self
         is_key = isinstance(value, dict) and place and (place in value or "." not in place)
         found = value.get(place) if is_key else follow(value, place)
-        return CONVERTERS[self.converter](found) if self.converter and found is not None else found
+        return found if convert is None or found is None else convert(found)
 
 
 @lru_cache(maxsize=4096)
 def parse_paths(text: str) -> tuple[Path, ...]:
     """Parse alternatives such as ``outputs.answer | outputs@assistant``."""
-    return tuple(Path(*part.strip().split("@")) for part in text.split("|") if part.strip())
+    parts = (part.strip().partition("@") for part in text.split("|") if part.strip())
+    return tuple(Path(place, CONVERTERS[name] if at else None) for place, at, name in parts)
 
 
 def find(value: Any, paths: str) -> Any:
     """Return the first value that isn't None at one of the paths."""
-    return next((found for path in parse_paths(paths) if (found := path.get(value)) is not None), None)
+    for path in parse_paths(paths):
+        if (found := path.get(value)) is not None:
+            return found
+    return None
 
 
 def follow(value: Any, place: str) -> Any:
@@ -188,3 +81,114 @@ def follow(value: Any, place: str) -> Any:
     if row is None or place in row:
         return None if row is None else row[place]
     return follow(row[first], rest) if dot and first in row else None
+
+
+QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "query_text", "text", "messages", "content")
+ANSWER_KEYS = ("answer", "response", "output", "result", "completion", "text", "replies", "messages", "content")
+REFERENCE_KEYS = ("answers", *ANSWER_KEYS, *FIELDS["accepted"])
+WRAPPERS = (
+    *("message", "message.content", "parts", "choices", "args", "kwargs", "data"),
+    *("model_input", "inputs", "request", "state"),
+)
+"""Keys of objects that hold messages, or the arguments of a call."""
+
+ROLES = {"user": ("user", "human"), "assistant": ("assistant", "ai")}
+MAX_DEPTH = 6
+
+
+@converter("user")
+def find_question(value: Any) -> str | None:
+    """Return the question in an input: a text, a field of an object, or the last message of the user."""
+    return _find(value, QUESTION_KEYS, "user")
+
+
+@converter("assistant")
+def find_answer(value: Any) -> str | None:
+    """Return the answer in an output: a text, a field of an object, or the last message of the assistant.
+
+    A number, or true or false, is an answer if there is no text.
+    """
+    text = _find(value, ANSWER_KEYS, "assistant")
+    return text if text is not None else _find_number(value)
+
+
+def find_references(value: Any, depth: int = 0) -> list[str]:
+    """Return the accepted answers in a reference output: like an answer, or a list of answers that are no messages."""
+    value = parse_if_json(value)
+    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
+        inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
+        if found := next((texts for texts in inside if texts), []):
+            return found
+    if isinstance(value, list) and depth <= MAX_DEPTH and not any(_is_message(each) for each in value):
+        return [text for each in value for text in find_references(each, depth + 1)]
+    text = find_answer(value)
+    return [] if text is None else [text]
+
+
+def role_of(message: Mapping[str, Any]) -> Any:
+    """Return the role of a message, which may be in an object of its own or spread over columns."""
+    inner = message.get("message")
+    nested = inner.get("role") if isinstance(inner, Mapping) else None
+    return message.get("role") or message.get("message.role") or nested
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and ("type" in value or bool(role_of(value)))
+
+
+def _find_number(value: Any, depth: int = 0) -> str | None:
+    if isinstance(value, Mapping) and depth <= MAX_DEPTH:
+        inside = (_find_number(parse_if_json(value[key]), depth + 1) for key in ANSWER_KEYS if key in value)
+        return next((text for text in inside if text is not None), None)
+    return as_answer(value) if isinstance(value, int | float) else None
+
+
+def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str | None:
+    """Return the first text in a value: in one of its keys, or in the last message of a role."""
+    value = parse_if_json(value)
+    if isinstance(value, str):
+        return value if value.strip() else None
+    inside: list[Any] = []
+    if isinstance(value, Mapping):
+        inside = [value[key] for key in (*keys, *WRAPPERS) if key in value]
+    elif isinstance(value, list):
+        roles = [role_of(each) if isinstance(each, Mapping) else None for each in value]
+        of_role = [each for each, name in zip(value, roles, strict=True) if name in ROLES[role]]
+        inside = of_role[::-1] or [each for each, name in zip(value, roles, strict=True) if not name]
+    for each in inside if depth <= MAX_DEPTH else ():
+        if (text := _find(each, keys, role, depth + 1)) is not None:
+            return text
+    return None
+
+
+def _find_field(value: Any, field: str) -> Any:
+    """Return the value of a field of ours that an object has under a usual name, or None."""
+    keys = {plain_name(key): key for key in reversed(value)} if isinstance(value, Mapping) else {}
+    return next((value[keys[name]] for name in FIELDS[field] if name in keys), None)
+
+
+@converter("documents")
+def find_documents(value: Any) -> list[Any] | None:
+    """Return the list of passages that an object has under a usual name, or None."""
+    passages = _find_field(parse_if_json(value), "passages")
+    return passages if isinstance(passages, list) else None
+
+
+@converter("passages")
+def find_passages(value: Any) -> Any:
+    """Return what an object calls passages."""
+    return _find_field(value, "passages")
+
+
+@converter("accepted")
+def find_accepted(value: Any) -> Any:
+    """Return what an object calls accepted answers."""
+    return _find_field(value, "accepted")
+
+
+@converter("only_text")
+def find_only_text(value: Any) -> str | None:
+    """Return the only text among the arguments of a function."""
+    arguments = value.values() if isinstance(value, Mapping) else ()
+    texts = [each for each in arguments if isinstance(each, str) and each.strip()]
+    return texts[0] if len(texts) == 1 else None

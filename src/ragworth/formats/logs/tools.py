@@ -10,50 +10,56 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ragworth.core.errors import quote_short
 from ragworth.data.tables import TRUNCATED
 from ragworth.formats.grades import direction_of_name, name_with_direction
-from ragworth.formats.logs.collector import ERROR
 from ragworth.formats.logs.engine import LogSpec, PlacedRows, Reject, Row
 from ragworth.formats.logs.fields import FieldFinder
 from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.paths import converter, find, find_answer
+from ragworth.formats.logs.tables import ERROR
 from ragworth.formats.logs.values import as_answer, as_row
 from ragworth.formats.values import objects
 
 GRADE_COLUMNS = {name for names in GRADE_FIELDS.values() for name in names}
 
 
-@converter
+@converter("error")
 def error(value: Any) -> str | None:
     """Return the status of an answer beside an error."""
     return ERROR if value else None
 
 
-@converter
+@converter("cut")
 def cut(value: Any) -> str | None:
     """Return the status of an answer by the reason why the model stopped."""
     return TRUNCATED if value in ("length", "max_tokens") else None
 
 
-@converter
+@converter("from_one")
 def from_one(value: Any) -> Any:
     """Return the number of a repeat that counts from 1."""
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     return max(number - 1, 0) if isinstance(number, int) else number
 
 
-@converter
+@converter("known_scores")
 def known_scores(row: Row) -> dict[str, Any]:
     """Return the columns of numbers whose names say which way they are better."""
-    names = [name for name in row if direction_of_name(str(name)) and plain_name(name) not in GRADE_COLUMNS]
+    names = [name for name in row if _is_score(str(name))]
     return {name: row[name] for name in names if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?|nan|None|", str(row[name]))}
 
 
-@converter
+@lru_cache
+def _is_score(name: str) -> bool:
+    return direction_of_name(name) != 0 and plain_name(name) not in GRADE_COLUMNS
+
+
+@converter("without_hops")
 def without_hops(passages: Any) -> Any:
     """Return passages as they were in the corpus: ragas' writer of multi-hop questions puts ``<1-hop>`` in front."""
     texts = as_passages(passages) or []
@@ -81,13 +87,13 @@ RAGAS = LogSpec(
 ).format()
 
 
-@converter
+@converter("bars")
 def bars(value: Any) -> Any:
     """Return texts that are joined by ``|``, as deepeval writes lists in tables and JSON lines."""
     return value.split("|") if isinstance(value, str) else value
 
 
-@converter
+@converter("named_scores")
 def named_scores(metrics: Any) -> dict[str, Any]:
     """Return the scores in a list of metrics by their names."""
     return {str(each["name"]): each.get("score") for each in objects(metrics) if each.get("name")}
@@ -123,7 +129,7 @@ def _note_end(row: Row, finder: FieldFinder) -> Row:
     return row
 
 
-@converter
+@converter("inspect_grades")
 def inspect_grades(scores: Any) -> dict[str, Any]:
     """Return the grades of a sample, with the values that inspect_ai's accuracy gives to its letters."""
     grades: dict[str, Any] = {}

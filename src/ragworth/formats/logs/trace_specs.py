@@ -9,9 +9,9 @@ from typing import Any
 
 from ragworth.formats.grades import direction_of_name
 from ragworth.formats.logs.names import FIELDS, plain_name
-from ragworth.formats.logs.paths import find, parse_if_json
+from ragworth.formats.logs.paths import find
 from ragworth.formats.logs.traces import Span, TraceSpec, list_objects
-from ragworth.formats.logs.values import as_row
+from ragworth.formats.logs.values import as_row, parse_if_json
 from ragworth.formats.values import as_dict, as_list, as_text, objects
 
 NamedGrades = Iterator[tuple[Any, Any]]

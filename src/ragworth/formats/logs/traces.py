@@ -8,21 +8,29 @@ searched for different things, each is a hop. The same question asked again is a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
-from ragworth.formats.logs.collector import ERROR
-from ragworth.formats.logs.engine import LogSpec, Reject
+from ragworth.formats.grades import Grade
+from ragworth.formats.logs.engine import LogSpec, Reject, without_blank
 from ragworth.formats.logs.fields import FieldFinder, Names
-from ragworth.formats.logs.files import LogRows
 from ragworth.formats.logs.names import FIELDS
-from ragworth.formats.logs.passages import as_passages
-from ragworth.formats.logs.paths import find_answer, find_question, find_references, parse_if_json, parse_paths
-from ragworth.formats.logs.records import LoggedPassage, LogRecord
-from ragworth.formats.logs.rows import mapped_grades, without_blank
-from ragworth.formats.logs.values import as_grade, as_row, is_given, parse_cell
+from ragworth.formats.logs.passages import LoggedPassage, as_passages
+from ragworth.formats.logs.paths import find, find_answer, find_question, find_references, parse_paths
+from ragworth.formats.logs.rows import LogRows
+from ragworth.formats.logs.tables import ERROR, LogRecord
+from ragworth.formats.logs.values import (
+    as_answer,
+    as_grade,
+    as_grades,
+    as_row,
+    as_texts,
+    is_given,
+    parse_cell,
+    parse_if_json,
+)
 from ragworth.formats.values import WrongLineError, as_dict, as_list, as_text
 
 MODELS = ("LLM", "CHAT_MODEL", "GENERATION", "CHAT", "TEXT_COMPLETION", "GENERATE_CONTENT")
@@ -80,11 +88,9 @@ class TraceSpec(LogSpec):
 
     def parse(self, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
         """Make a record of each trace, or of each row if the user's mapping says where its fields are."""
-        return (
-            super().parse(rows, finder, reject)
-            if set(finder.columns) & {*FIELDS}
-            else _parse(self, rows, finder, reject)
-        )
+        if FIELDS.keys() & finder.mapped.keys():
+            return super().parse(rows, finder, reject)
+        return _parse(self, rows, finder, reject)
 
 
 class TraceStep(NamedTuple):
@@ -96,20 +102,7 @@ class TraceStep(NamedTuple):
     parent: str | None
     kind: str
     span: Span
-    mapped: Mapping[str, Any] = {}
-
-
-def values_at(span: Span, paths: str) -> Iterator[Any]:
-    """Return the values at the paths, without those that say nothing. An empty list says that there is nothing."""
-    for path in parse_paths(paths):
-        value = path.get(span)
-        if is_given(value) and value not in ("", {}):
-            yield parse_if_json(value)
-
-
-def value_at(span: Span, paths: str) -> Any:
-    """Return the first of these, or None."""
-    return next(values_at(span, paths), None)
+    mapped: Mapping[str, list[Grade]] = {}
 
 
 def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
@@ -118,93 +111,99 @@ def list_objects(value: Any, name: str) -> list[dict[str, Any]]:
     return [] if all(isinstance(each, str) for each in items) else [as_dict(each, f"one of {name}") for each in items]
 
 
+def _values_at(span: Span, paths: str) -> Iterator[Any]:
+    """Yield the values at the paths, without those that say nothing. An empty list says that there is nothing."""
+    for path in parse_paths(paths):
+        value = path.get(span)
+        if is_given(value) and value not in ("", {}):
+            yield parse_if_json(value)
+
+
 def _parse(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> Iterator[LogRecord]:
-    """Make a record of each trace."""
+    """Make a record of each trace. Several systems keep their names; a single one is named after the file."""
     traces = _read_traces(spec, rows, finder, reject)
-    systems = [_find_system(spec, steps) for steps in traces.values()]
-    several = len(set(systems) - {None}) > 1
-    asked: Counter[tuple[str | None, str]] = Counter()
+    systems = [next((find(step.span, spec.system) for step in steps if spec.system), None) for steps in traces.values()]
+    several = len({system for system in systems if system}) > 1
+    asked: Counter[tuple[str, str | None]] = Counter()
     shown = not traces
     for steps, system in zip(traces.values(), systems, strict=True):
         try:
-            record = _read_trace(spec, steps, system if several else None, finder)
+            record = _read_trace(spec, steps, finder)
         except WrongLineError as error:
             reject(steps[0].place, str(error))
             continue
-        key = record.system, record.question or ""
-        yield replace(record, repeat=asked[key]) if asked[key] else record
-        asked[key] += 1
+        record.system = as_text(str(system), "system") if several and system else ""
+        record.repeat = asked[record.system, record.question]
+        asked[record.system, record.question] += 1
         shown |= record.passages is not None
+        yield record
     finder.notes += [] if shown else [NO_SEARCH]
-
-
-def _find_system(spec: TraceSpec, steps: list[TraceStep]) -> str | None:
-    return next((str(system) for step in steps if (system := value_at(step.span, spec.system))), None)
 
 
 def _read_traces(spec: TraceSpec, rows: LogRows, finder: FieldFinder, reject: Reject) -> dict[str, list[TraceStep]]:
     """Read the steps of all rows, by the names of their traces."""
     traces: dict[str, list[TraceStep]] = {}
     for place, value in rows.values:
+        steps: list[TraceStep] = []
         try:
-            row = as_row(value)
-            if row is None:
+            if (row := as_row(value)) is None:
                 raise WrongLineError("not an object")
-            cells = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
-            steps = [step for span in spec.spans(cells) for step in _read_span(spec, span, place)]
-            mapped = mapped_grades(cells, finder)
+            row = {name: parse_cell(cell, name) for name, cell in row.items()} if rows.cells else row
+            for span in spec.spans(row):
+                _add_steps(spec, span, place, steps)
+            mapped = {name: as_grades(finder.get(row, name), name) for name in finder.mapped}
         except WrongLineError as error:
             reject(place, str(error))
             continue
-        again = spec.whole and any(step.trace in traces for step in steps)
-        for number, step in enumerate(steps):
-            trace = f"{step.trace}, row {place}" if again else step.trace
-            own = step._replace(trace=trace, mapped=mapped if number == 0 else {})
-            traces.setdefault(trace, []).append(own)
+        if steps and any(grade != [None] for grade in mapped.values()):
+            steps[0] = steps[0]._replace(mapped=mapped)
+        if spec.whole and any(step.trace in traces for step in steps):
+            steps = [step._replace(trace=f"{step.trace}, row {place}") for step in steps]
+        for step in steps:
+            traces.setdefault(step.trace, []).append(step)
     return traces
 
 
-def _read_span(
-    spec: TraceSpec, span: Span, place: int, outer: TraceStep | None = None, number: int = 0
-) -> Iterator[TraceStep]:
-    """Read a span, and those inside it."""
-    trace, name, parent = (value_at(span, paths) for paths in (spec.trace, spec.id, spec.parent))
+def _add_steps(spec: TraceSpec, span: Span, place: int, steps: list[TraceStep], outer: TraceStep | None = None) -> None:
+    """Add a span, and those inside it."""
+    name, parent = find(span, spec.id), find(span, spec.parent) or None
+    trace = outer.trace if outer else find(span, spec.trace) or None
     if outer is None and spec.ids and (trace is None or name is None):
         raise WrongLineError("a span has no trace id or no span id")
-    trace = outer.trace if outer else str(f"row {place}" if trace is None else trace)
-    name = (f"{outer.id}/{number}" if outer else trace) if name is None else str(name)
+    trace = str(f"row {place}" if trace is None else trace)
+    name = f"{trace}/{len(steps)}" if name is None else str(name)
     parent = (outer.id if outer else None) if parent is None else str(parent)
-    kind = next((KINDS[word] for each in values_at(span, spec.kind) if (word := str(each).upper()) in KINDS), "")
-    step = TraceStep(place, trace, name, parent, kind, span)
-    yield step
-    for index, each in enumerate(list_objects(value_at(span, spec.inside), spec.inside)):
-        yield from _read_span(spec, each, place, step, index)
+    words = (str(parse_if_json(path.get(span))).upper() for path in parse_paths(spec.kind))
+    step = TraceStep(place, trace, name, parent, next((KINDS[word] for word in words if word in KINDS), ""), span)
+    steps.append(step)
+    for each in list_objects(find(span, spec.inside), spec.inside) if spec.inside else ():
+        _add_steps(spec, each, place, steps, step)
 
 
-def _read_trace(spec: TraceSpec, steps: list[TraceStep], system: str | None, finder: FieldFinder) -> LogRecord:
+def _read_trace(spec: TraceSpec, steps: list[TraceStep], finder: FieldFinder) -> LogRecord:
     by_id = {step.id: step for step in steps}
     parents = {step.parent for step in steps}  # a step with others inside is the request, rather than a stray one
     roots = sorted((step for step in steps if step.parent not in by_id), key=lambda step: step.id not in parents)
-    searches = [step for step in steps if step.kind in SEARCHES]
-    searches = [step for step in searches if not {each.id for each in searches} & {*_ancestors(step, by_id)}]
+    searches = {step.id: step for step in steps if step.kind in SEARCHES}
+    outermost = [step for step in searches.values() if not searches.keys() & {*_ancestors(step, by_id)}]
     models = [step for step in steps if step.kind == "LLM"]
-    question = next((text for step in [*roots, *searches, *models] if (text := _find_question(spec, step))), None)
+    questions = (_find_question(spec, step) for step in (*roots, *outermost, *models))
+    question = next((text for text in questions if text), None)
     if question is None:
         name, count = quote_short(steps[0].trace, 24), format_count(len(steps), "step")
         raise WrongLineError(f"the trace {name} ({count}) has no question: no step has an input")
-    failed = any(str(value_at(step.span, spec.failed)) in FAILED for step in roots)
-    answering = [step for step in [*roots, *reversed(models)] if step not in searches and not failed]
-    answers = (find_answer(value) for step in answering for value in values_at(step.span, spec.output))
+    failed = any(str(find(step.span, spec.failed)) in FAILED for step in roots if spec.failed)
+    answering = [step for step in (*roots, *reversed(models)) if step.kind not in SEARCHES and not failed]
+    answers = (find_answer(value) for step in answering for value in _values_at(step.span, spec.output))
     return LogRecord(
         place=steps[0].place,
         question=as_text(question, "question"),
-        system=system,
-        passages=without_blank(_find_passages(spec, steps, searches or roots), finder),
-        answer=next((answer for answer in answers if answer is not None), None),
+        passages=without_blank(_find_passages(spec, steps, outermost or roots), finder),
+        answer=as_answer(next((answer for answer in answers if answer is not None), None)),
         status=ERROR if failed else "",
-        accepted=[text for step in roots for text in _find_references(spec, step)],
+        accepted=as_texts([text for step in roots for text in _find_references(spec, step)]),
         outcomes={} if failed else _find_grades(spec, steps),
-        trace=steps[0].trace,
+        trace=as_text(steps[0].trace, "trace"),
     )
 
 
@@ -217,46 +216,55 @@ def _ancestors(step: TraceStep, by_id: Mapping[str, TraceStep]) -> Iterator[str]
 
 
 def _find_question(spec: TraceSpec, step: TraceStep) -> str | None:
-    return next((text for each in values_at(step.span, spec.input) if (text := find_question(each))), None)
+    return next((text for each in _values_at(step.span, spec.input) if (text := find_question(each))), None)
 
 
 def _find_references(spec: TraceSpec, step: TraceStep) -> list[str]:
-    return next((texts for each in values_at(step.span, spec.accepted) if (texts := find_references(each))), [])
+    return next((texts for each in _values_at(step.span, spec.accepted) if (texts := find_references(each))), [])
 
 
-def _find_grades(spec: TraceSpec, steps: list[TraceStep]) -> dict[str, Any]:
-    """Grades by name, those that the user maps under the user's name."""
-    grades: dict[str, Any] = {}
+def _find_grades(spec: TraceSpec, steps: list[TraceStep]) -> dict[str, list[Grade]]:
+    """Return grades by name, those that the user maps under the user's name."""
+    grades: dict[str, list[Grade]] = {}
     for step in steps:
-        own: dict[str, list[Any]] = {}
+        own: dict[str, list[Grade]] = {}
         for name, value in spec.grades(step.span):
             own.setdefault(as_text(name, "name of a grade"), []).append(as_grade(value, str(name)))
         grades |= own | dict(step.mapped)
     return grades
 
 
-def _find_passages(spec: TraceSpec, steps: list[TraceStep], searches: list[TraceStep]) -> list[LoggedPassage] | None:
-    """The passages of the re-rankers, or of all searches; None if no step says which they are."""
-    reranked = [step for step in steps if step.kind == "RERANKER" and _find_documents(spec, step) is not None]
-    sources = [(step, _find_documents(spec, step)) for step in reranked or searches]
-    asked = [_find_question(spec, step) for step, _ in sources]
-    hopping = not reranked and len({text.strip() for text in asked if text}) > 1
-    passages: list[LoggedPassage] = []
-    for hop, (search, (_, documents)) in enumerate(zip(asked, sources, strict=True), 1):
-        own = as_passages(documents or []) or []
-        if hopping:
-            own = [each._replace(hop=hop, search=search) for each in own or [LoggedPassage(None)]]
-        passages += own
-    return passages if any(documents is not None for _, documents in sources) else None
+def _find_passages(
+    spec: TraceSpec, steps: Sequence[TraceStep], searches: Sequence[TraceStep]
+) -> list[LoggedPassage] | None:
+    """Return the passages of the re-rankers, or of all searches; None if no step says which they are."""
+    reranked = [
+        (step, documents)
+        for step in steps
+        if step.kind == "RERANKER" and (documents := _find_documents(spec, step)) is not None
+    ]
+    sources = reranked or [(step, _find_documents(spec, step)) for step in searches]
+    if all(documents is None for _, documents in sources):
+        return None
+    queries = [] if reranked or len(sources) == 1 else [_find_question(spec, step) for step, _ in sources]
+    passages = [as_passages(documents or []) or [] for _, documents in sources]
+    if len({text.strip() for text in queries if text}) < 2:
+        return [each for found in passages for each in found]
+    hops = enumerate(zip(passages, queries, strict=True), 1)
+    return [
+        each._replace(hop=hop, search=search)
+        for hop, (found, search) in hops
+        for each in found or [LoggedPassage(None)]
+    ]
 
 
 def _find_documents(spec: TraceSpec, step: TraceStep) -> Any:
-    """The passages that a search returned, or that another step shows; None if the step doesn't say it."""
+    """Return the passages that a search returned, or that another step shows; None if the step doesn't say it."""
     if step.kind not in SEARCHES:
-        return value_at(step.span, spec.shown)
-    values = list(values_at(step.span, spec.retrieved))
+        return next(_values_at(step.span, spec.shown), None)
+    values = list(_values_at(step.span, spec.retrieved))
     lists = [each for each in values if isinstance(each, list)]
     if values and not lists:
-        what = f"the {step.kind.lower()} {quote_short(step.id, 24)} returned {quote_short(values[-1], 40)}"
-        raise WrongLineError(f"{what}, not a list of passages")
+        kind, name = step.kind.lower(), quote_short(step.id, 24)
+        raise WrongLineError(f"the {kind} {name} returned {quote_short(values[-1], 40)}, not a list of passages")
     return lists[0] if lists else None
