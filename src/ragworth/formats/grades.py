@@ -63,12 +63,13 @@ Direction = Literal[1, 0, -1]
 VERDICTS = frozenset(("correct", "is_correct", "correctness", "answer_correctness", "accuracy", "pass", "verdict"))
 """Names of grades that say how good an answer is as a whole."""
 HIGHER = VERDICTS | {
-    *("human", "grade", "factual_correctness", "faithfulness", "groundedness", "score", "answer_relevancy"),
-    *("answer_relevance", "context_relevance", "context_precision", "context_recall", "contextual_precision"),
-    *("contextual_recall", "contextual_relevancy", "semantic_similarity", "includes", "f1", "precision", "recall"),
+    *("human", "human_label", "grade", "score", "f1", "precision", "recall", "includes", "semantic_similarity"),
+    *("faithfulness", "groundedness", "factual_correctness", "answer_relevance", "answer_relevancy"),
+    *("context_relevance", "context_precision", "context_recall"),
+    *("contextual_relevancy", "contextual_precision", "contextual_recall"),
 }
 LOWER = frozenset(("wrong", "hallucination", "toxicity", "noise_sensitivity"))
-PREFIXES: dict[str, Direction] = {"lower_": -1, "higher_": 1, "human_": 1}
+PREFIXES: dict[str, Direction] = {"lower_": -1, "higher_": 1}
 """Names of grades whose direction is known, and how the name of any other says it."""
 
 
@@ -77,29 +78,33 @@ class GradeError(FormatError):
 
 
 def direction_of_name(name: str) -> Direction:
-    """Which way a grade is better; 0 if its name doesn't say it."""
+    """Return which way a grade is better; 0 if its name doesn't say it."""
     plain = plain_grade(name)
-    by_prefix = (better for prefix, better in PREFIXES.items() if plain.startswith(prefix))
-    return next(by_prefix, 1 if plain in HIGHER else -1 if plain in LOWER else 0)
+    for prefix, better in PREFIXES.items():
+        if plain.startswith(prefix):
+            return better
+    bare = plain.removeprefix(f"{PEOPLE}_")
+    is_preference = bare != plain and bare.endswith("preference")
+    return 1 if is_preference or bare in HIGHER else -1 if bare in LOWER else 0
 
 
 def is_verdict(name: str) -> bool:
-    """Whether a grade, or the share of correct answers that follows from it, says how good an answer is as a whole."""
+    """Tell whether a grade, or the share of correct answers that follows from it, says how good a whole answer is."""
     return plain_grade(name.removesuffix("-correct")) in VERDICTS
 
 
 def name_with_direction(name: str, better: Literal[1, -1]) -> str:
-    """The name of a grade whose direction is known, with ``higher_`` or ``lower_`` if the name doesn't say it."""
+    """Return a name that says which way a grade is better, with ``higher_`` or ``lower_`` if it doesn't yet."""
     return name if direction_of_name(name) == better else f"{'higher' if better == 1 else 'lower'}_{name}"
 
 
 def plain_grade(name: str) -> str:
-    """A name in lower case with underscores, without settings in brackets: ``noise_sensitivity(mode=relevant)``."""
+    """Return a name in lower case with underscores, without settings: ``noise_sensitivity(mode=relevant)``."""
     return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])|[(\[].*", "_", name)).strip("_").lower()
 
 
 def normalise_label(text: str) -> str:
-    """A word of a scale as it is compared: in lower case, with hyphens."""
+    """Return a word of a scale as it is compared: in lower case, with hyphens."""
     return text.strip().lower().replace(" ", "-").replace("_", "-")
 
 
@@ -127,7 +132,7 @@ def parse_grade(text: str, name: str) -> ParsedGrade:
 
 
 def is_three_way(name: str) -> bool:
-    """Whether a grade with this name is correct, abstained or wrong, so that no means wrong."""
+    """Tell whether a grade with this name is correct, abstained or wrong, so that no means wrong."""
     plain = plain_grade(name)
     return PEOPLE in plain or plain in THREE_WAY_NAMES or plain.endswith("_grade")
 
@@ -145,34 +150,22 @@ class Scale(NamedTuple):
     lowest: float
     highest: float
     expected: str
-    remedy: str
     whole: bool = False
 
     def has(self, value: float) -> bool:
-        """Whether a number is on the scale."""
+        """Tell whether a number is on the scale."""
         return self.lowest <= value <= self.highest and (not self.whole or float(value).is_integer())
 
 
-RATING = Scale(
-    "rating",
-    0,
-    5,
-    "a whole number from 0 to 5",
-    "map them to that scale; where a rating is missing, drop the row or give the reason in 'status'",
-    whole=True,
-)
-LABEL = Scale(
-    "label",
-    float("-inf"),
-    100,
-    "a label up to 100",
-    "correct them; divide labels on a larger scale, because nDCG takes them as gains",
-)
+RATING = Scale("rating", 0, 5, "a whole number from 0 to 5", whole=True)
+LABEL = Scale("label", float("-inf"), 100, "a label up to 100, because nDCG takes labels as gains")
 
 
 def check_scale(values: pl.Series, scale: Scale, path: object, line_of: Callable[[int], int | None]) -> None:
     """Reject numbers off a scale; ``line_of`` gives the line of a row."""
-    wrong = values.is_in([value for value in values.drop_nulls().unique() if not scale.has(value)]).arg_true()
+    numbers = values.cast(pl.Float64)
+    off = ~numbers.is_between(scale.lowest, scale.highest)
+    wrong = (off | (numbers != numbers.round()) if scale.whole else off).fill_null(False).arg_true()
     if len(wrong):
         raise FormatError(
             f"the {scale.name} is {values[int(wrong[0])]:,.15g}",
@@ -180,5 +173,5 @@ def check_scale(values: pl.Series, scale: Scale, path: object, line_of: Callable
             line=line_of(int(wrong[0])),
             more=(f"{len(wrong):,} {scale.name}s off the scale in all",) if len(wrong) > 1 else (),
             expected=scale.expected,
-            remedy=scale.remedy,
+            remedy="map them to that scale; where one is missing, drop the row or give the reason in 'status'",
         )
