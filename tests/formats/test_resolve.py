@@ -10,7 +10,7 @@ import pytest
 from ragworth import Contexts
 from ragworth.core.errors import FormatError, InputError
 from ragworth.core.registry import Registry
-from ragworth.formats import FORMATS, load, read_contexts, read_ratings, resolve, write
+from ragworth.formats import FORMATS, choose, load, read_contexts, read_ratings, write
 from ragworth.formats.contract import Format, LoadedCollection
 
 
@@ -38,7 +38,7 @@ from ragworth.formats.contract import Format, LoadedCollection
     ],
 )
 def test_specs(spec: str | Path, name: str, path: str) -> None:
-    chosen, rest, _ = resolve(spec, "contexts")
+    chosen, rest, _ = choose(spec, "contexts")
     assert (chosen.name, rest) == (name, path)
 
 

@@ -91,7 +91,7 @@ def used(folder: Path) -> config.Workspace:
         if found := re.fullmatch(r'run\("(.*)"\)', pipeline):
             spec = space.spec(found[1].replace('\\"', '"').replace("\\\\", "\\"))
             assert (len(formats.read_contexts(spec).systems) > 1) == (name == "*")
-            if formats.resolve(spec, "contexts")[0].name == "jsonl":
+            if formats.choose(spec, "contexts").format.name == "jsonl":
                 parts.append(formats.load(spec).collection)
     collection = merge_collections(parts)
     named = {name: pipeline for name, pipeline in space.systems.items() if name != "*"}

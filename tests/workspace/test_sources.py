@@ -17,6 +17,7 @@ from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats.detection import recognise
 from ragworth.formats.grades import GradeError
 from ragworth.formats.heads import read_head
+from ragworth.workspace.files import USES, FileReader, recognise_file
 from ragworth.workspace.problems import Problems
 from ragworth.workspace.read import read, read_folder
 
@@ -280,6 +281,31 @@ def test_a_prefix_works_wherever_a_path_does(prefix: str, tmp_path: Path) -> Non
     assert dict(space.systems) == {"log": f'run("{prefix}log.jsonl")'}
     inputs = load_inputs(space, Problems())
     assert inputs is not None and inputs.answers is not None
+
+
+@pytest.mark.parametrize(
+    ("prefix", "content", "kind"),
+    [
+        ("table", "query,text\nq1,Who?\n", "queries"),
+        ("table", "query,passage,score\nq1,p1,1\n", "run"),
+        ("jsonl", '{"query_id": "q1", "text": "Who?"}\n', "queries"),
+        ("jsonl", '{"query": "q1", "passage": "p1", "value": 1}\n', "qrels"),
+    ],
+)
+def test_a_prefix_decides_whatever_the_name_of_a_file(prefix: str, content: str, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    path.write_text(content)
+    (file,) = recognise_file(f"{prefix}:{path}", "data.txt")
+    assert (file.kind, file.spec) == (kind, f"{prefix}:data.txt")
+    reading = FileReader(problems := Problems())
+    reading.read(USES.get(file.kind, file.kind), f"{prefix}:{path}")
+    assert not problems.found
+
+
+def test_a_table_without_rows_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("question,answer,contexts\n")
+    with pytest.raises(FormatError, match="no row"):
+        read([tmp_path / "log.csv"])
 
 
 @pytest.mark.parametrize("name", ["beir:nq", "trec:labels.csv"])

@@ -88,7 +88,7 @@ def command(
     from ragworth.tasks.text_lookup import sample_by_query
 
     if contexts is not None:
-        formats.resolve(contexts, "write_contexts")
+        formats.choose(contexts, "write_contexts")
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
     found = read_collection(wanted)

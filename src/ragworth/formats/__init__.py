@@ -1,6 +1,6 @@
 """Read tables from files and write them; one module per format.
 
-A spec is a path, whose extension determines the format (TREC by default), or ``FORMAT:PATH``.
+A spec is a path or ``FORMAT:PATH``. The beginning of a file says its format; for a file to write, the ending says it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from ragworth.data.ranking import Ties
 from ragworth.data.tokens import WORDS
 from ragworth.formats import detection, records
 from ragworth.formats.catalog import FORMATS as FORMATS
+from ragworth.formats.catalog import Spec as Spec
 from ragworth.formats.contract import Contents, Format, Head, Kind, LoadedCollection
-from ragworth.formats.files import PathOrStr, suffix_of
+from ragworth.formats.files import PathOrStr
 from ragworth.formats.heads import read_head
 from ragworth.formats.kinds import KIND_NAMES
-from ragworth.formats.logs.rows import find_rows
-
-LOADED: set[Kind] = {"run", "log", "references", "collection", "queries", "passages", "texts"}
-"""What a file may hold that is loaded whole."""
 
 USES = {
     "contexts": "read as contexts (a run)",
@@ -36,19 +33,8 @@ USES = {
     "write_judgments": "written with judgments",
     "write_ratings": "written with ratings",
 }
-
-
-class Spec(NamedTuple):
-    """A path, or the head of its file, and the format in front of it; "" if none is named."""
-
-    format: str
-    path: PathOrStr
-
-    @classmethod
-    def of(cls, text: PathOrStr) -> Spec:
-        """Split ``FORMAT:PATH``. Only the names of formats count, because file names may have a colon."""
-        prefix, colon, rest = str(text).partition(":")
-        return cls(prefix, rest) if colon and prefix in FORMATS and not isinstance(text, Head) else cls("", text)
+LOADED: set[Kind] = {"run", "log", "references", "collection", "queries", "passages", "texts"}
+"""What a file may hold that is loaded whole."""
 
 
 class Choice(NamedTuple):
@@ -59,27 +45,35 @@ class Choice(NamedTuple):
     contents: Sequence[Contents] = ()
 
 
-def resolve(spec: PathOrStr, what: str) -> Choice:
-    """Return the format of a spec by its prefix or ending, and the path without the prefix."""
+def choose(spec: PathOrStr, what: str, columns: Mapping[str, str] | None = None) -> Choice:
+    """Return the format for a use: the one named before the path, or else the one that the file begins as.
+
+    For a file to write, or one whose format doesn't have this use, the ending decides. ``columns`` are the user's
+    names of fields, which only logs have.
+    """
     prefix, path = Spec.of(spec)
-    name = str(path).removesuffix(".gz").removesuffix(".zst").lower()
-    by_ending = [f for f in FORMATS if name.endswith(f.endings or ("\0",))]
-    chosen = FORMATS.get(prefix) if prefix else by_ending[0] if by_ending else _default_format(path, what)
-    if not chosen.can(what):
-        if os.path.isfile(path):  # noqa: PTH113
-            read_head(path)  # which says it if this is no text at all
-        able = [f.name for f in FORMATS if f.can(what)]
-        raise FormatError(
-            f"{chosen.title} cannot be {USES[what]}",
-            file=str(path),
-            expected=" or ".join(able),
-            remedy=f"name another format before the path: {able[0]}:{path}",
-        )
-    return Choice(chosen, path if isinstance(path, Head) else str(path))
+    if prefix:
+        return _checked(Choice(FORMATS.get(prefix), path), what)
+    # Unlike pathlib's is_file and is_dir, these return False for an invalid file name.
+    if what.startswith("write") or not (isinstance(path, Head) or os.path.isfile(path)):  # noqa: PTH113
+        return _checked(Choice(_format_of_ending(path, what), str(path)), what)
+    head = read_head(path)
+    detected = detection.examine(head, columns)
+    if detected.format is not None and detected.format.can(what):
+        return Choice(detected.format, head, detected.contents)
+    if columns is not None:
+        return Choice(FORMATS.get("log"), head)
+    other = Choice(_format_of_ending(head, what), head)
+    if detected.format is None and what == "load" and (detected.head.columns or not other.format.can(what)):
+        raise detection.unknown_error(detected.head)
+    return _checked(other, what)
 
 
-def _default_format(path: PathOrStr, what: str) -> Format:
-    """The format of a path without a known ending: BEIR for a folder, otherwise TREC."""
+def _format_of_ending(path: PathOrStr, what: str) -> Format:
+    """The format of a path by its ending; BEIR for a folder, and otherwise TREC."""
+    suffix = Spec("", path).suffix
+    if (known := next((each for each in FORMATS if suffix in each.endings), None)) is not None:
+        return known
     prefix, colon, _ = str(path).partition(":")
     if colon and len(prefix) > 1 and "/" not in prefix and not os.path.lexists(path):
         raise FormatError(
@@ -87,33 +81,22 @@ def _default_format(path: PathOrStr, what: str) -> Format:
             file=str(path),
             expected=f"a path, or one of {', '.join(f'{name}:' for name in FORMATS.names())} before it",
         )
-    if suffix_of(path) == ".json" and os.path.isfile(path):  # noqa: PTH113
-        return FORMATS.get("pytrec_eval")
-    # Unlike pathlib's is_dir, isdir returns False for an invalid file name.
-    folder = os.path.isdir(path)  # noqa: PTH112
-    return FORMATS.get("beir" if folder and what in ("judgments", "load") else "trec")
+    if what in ("judgments", "load") and os.path.isdir(path):  # noqa: PTH112
+        return FORMATS.get("beir")
+    return FORMATS.get("trec")
 
 
-def choose(spec: PathOrStr, what: str, columns: Mapping[str, str] | None = None) -> Choice:
-    """Return the format of a spec, looking into the file unless a prefix names the format.
-
-    ``columns`` are the user's names of fields, which only logs have.
-    """
-    prefix, path = Spec.of(spec)
-    missing_document = suffix_of(path) == ".json" and not os.path.exists(path)  # noqa: PTH110
-    # Pathlib's is_file raises on an invalid name.
-    if prefix or not (isinstance(path, Head) or os.path.isfile(path) or missing_document):  # noqa: PTH113
-        return resolve(spec, what)
-    head = read_head(path)
-    looked = detection.examine(head, columns)
-    found = looked.format
-    if found is not None and found.can(what) and (columns is None or found.load_rows is not None):
-        return Choice(found, head, looked.contents)
-    if columns is not None:
-        return Choice(FORMATS.get("log"), head)
-    if what == "load" and found is None and (looked.head.columns or suffix_of(path) in (".json", ".eval")):
-        raise detection.unknown_error(looked.head)
-    return resolve(head, what)
+def _checked(choice: Choice, what: str) -> Choice:
+    """The choice, if its format has this use."""
+    if choice.format.can(what):
+        return choice
+    able = [each.name for each in FORMATS if each.can(what)]
+    raise FormatError(
+        f"{choice.format.title} cannot be {USES[what]}",
+        file=str(choice.path),
+        expected=" or ".join(able),
+        remedy=f"name another format before the path: {able[0]}:{choice.path}",
+    )
 
 
 def read_contexts(
@@ -124,8 +107,8 @@ def read_contexts(
     skip_bad_lines: bool = False,
 ) -> Contexts:
     """Read a run, named ``system``; by default after the file, or as named in it."""
-    chosen, path, _ = choose(spec, "contexts")
-    table: Contexts = chosen.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
+    form, path, _ = choose(spec, "contexts")
+    table: Contexts = form.do("contexts")(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
     return table
 
 
@@ -139,6 +122,11 @@ def read_ratings(spec: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     return _read(spec, "ratings", skip_bad_lines)  # type: ignore[no-any-return]
 
 
+def _read(spec: PathOrStr, what: str, skip_bad_lines: bool) -> Any:
+    form, path, _ = choose(spec, what)
+    return form.do(what)(path, skip_bad_lines=skip_bad_lines)
+
+
 def load(
     spec: PathOrStr | Any, columns: Mapping[str, str] | None = None, *, skip_bad_lines: bool = False
 ) -> LoadedCollection:
@@ -148,22 +136,27 @@ def load(
     """
     if not isinstance(spec, (str, os.PathLike)):
         return load_records(spec, columns)
-    chosen, path, contents = choose(spec, "load", columns)
-    more: dict[str, Any] = {} if columns is None else {"columns": columns}
-    if more and chosen.name in ("jsonl", "table"):
-        chosen = FORMATS.get("log")
-    if more and chosen.load_rows is None:
-        raise FormatError(
-            f"the columns of {chosen.title} can't be mapped", file=str(path), remedy="leave the mapping out"
-        )
-    if contents and not LOADED & {each.kind for each in contents}:
+    form, path, contents = choose(spec, "load", columns)
+    options: dict[str, Any] = {"skip_bad_lines": skip_bad_lines}
+    if columns is not None:
+        form, options["columns"] = _mapped_format(form, path), columns
+    elif contents and not LOADED & {each.kind for each in contents}:
         raise FormatError(
             f"it holds {KIND_NAMES[contents[0].kind]}, and no texts and no log",
             file=str(path),
             expected="a collection, texts of queries or passages, a log or a run",
         )
-    loaded: LoadedCollection = chosen.do("load")(path, skip_bad_lines=skip_bad_lines, **more)
+    loaded: LoadedCollection = form.do("load")(path, **options)
     return loaded
+
+
+def _mapped_format(form: Format, path: PathOrStr) -> Format:
+    """The format that reads columns by the user's names: that of a tool, or the general one."""
+    if form.load_rows is None and form.name not in ("jsonl", "table"):
+        raise FormatError(
+            f"the columns of {form.title} can't be mapped", file=str(path), remedy="leave the mapping out"
+        )
+    return form if form.load_rows is not None else FORMATS.get("log")
 
 
 def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source: str = "") -> LoadedCollection:
@@ -171,20 +164,17 @@ def load_records(data: Any, columns: Mapping[str, str] | None = None, *, source:
 
     ``source`` names the data in notes and errors, and the system if the data has no name for it.
     """
-    return _load_rows(records.read_rows(data, source), columns, source)
-
-
-def _load_rows(rows: records.MemoryRows, columns: Mapping[str, str] | None, source: str) -> LoadedCollection:
+    rows = records.read_rows(data, source)
     head = Head(source, "json", document=rows.document, rows=rows.first, columns=rows.columns)
-    chosen = detection.recognise(head).format
-    inner = find_rows(rows.document, known=chosen is not None, columns=columns)
-    if inner is not None:
-        return _load_rows(records.read_rows(inner, source), columns, source)
-    if chosen is None or chosen.load_rows is None:
+    detected = detection.examine(head, columns)
+    if detected.head is not head:
+        return load_records(detected.head.document, columns, source=source)
+    form = detected.format
+    if form is None or form.load_rows is None:
         if columns is None:
             raise detection.unknown_error(head)
-        chosen = FORMATS.get("log")
-    loaded: LoadedCollection = chosen.do("load_rows")(rows.values, columns=columns, source=source, cells=rows.cells)
+        form = FORMATS.get("log")
+    loaded: LoadedCollection = form.do("load_rows")(rows.values, columns=columns, source=source, cells=rows.cells)
     return loaded
 
 
@@ -198,8 +188,8 @@ class PassageLengths(NamedTuple):
 
 def read_lengths(spec: PathOrStr, *, tokens: str = WORDS, skip_bad_lines: bool = False) -> PassageLengths:
     """Read passage lengths from a ``tokens`` column, or count tokens in the texts."""
-    chosen, path, _ = resolve(spec, "load")
-    if chosen.name == "table":
+    form, path, _ = choose(spec, "load")
+    if form.name == "table":
         from ragworth.formats.tables import read_table
 
         frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
@@ -212,11 +202,6 @@ def read_lengths(spec: PathOrStr, *, tokens: str = WORDS, skip_bad_lines: bool =
     return PassageLengths(texts.tokens(), texts.counter.name, texts.notes)
 
 
-def _read(spec: PathOrStr, what: str, skip_bad_lines: bool) -> Any:
-    chosen, path, _ = choose(spec, what)
-    return chosen.do(what)(path, skip_bad_lines=skip_bad_lines)
-
-
 def write(table: Table, spec: PathOrStr, collection: Collection | None = None) -> None:
     """Write a table in the format of the extension; ``collection`` provides texts for JSONL.
 
@@ -226,8 +211,6 @@ def write(table: Table, spec: PathOrStr, collection: Collection | None = None) -
     if what not in USES:
         FORMATS.get("table").do("write_contexts")(table, spec)
         return
-    chosen, path, _ = resolve(spec, what)
-    if chosen.name == "jsonl":
-        chosen.do(what)(table, path, collection)
-    else:
-        chosen.do(what)(table, path)
+    form, path, _ = choose(spec, what)
+    more = (collection,) if form.name == "jsonl" else ()
+    form.do(what)(table, path, *more)

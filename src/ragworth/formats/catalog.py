@@ -1,9 +1,12 @@
-"""The formats by name."""
+"""The formats by name, and paths with the name of a format before them."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ragworth.core.registry import Registry
-from ragworth.formats.contract import Format
+from ragworth.formats.contract import Format, Head
+from ragworth.formats.files import PathOrStr, suffix_of
 
 FORMATS: Registry[Format] = Registry(
     "format",
@@ -41,3 +44,25 @@ FORMATS: Registry[Format] = Registry(
         "log": "ragworth.formats.logs.engine:FORMAT",
     },
 )
+
+
+class Spec(NamedTuple):
+    """A path, or the head of its file, and the format named before it; "" if none is."""
+
+    format: str
+    path: PathOrStr
+
+    @classmethod
+    def of(cls, text: PathOrStr) -> Spec:
+        """Split ``FORMAT:PATH``. Only the names of formats count, because file names may have a colon."""
+        if isinstance(text, Head):
+            return cls(text.format, text)
+        prefix, colon, rest = str(text).partition(":")
+        return cls(prefix, rest) if colon and prefix in FORMATS else cls("", text)
+
+    @property
+    def suffix(self) -> str:
+        """The extension in lower case, without that of compression; the format's first if the file has none of its."""
+        own = suffix_of(self.path)
+        endings = FORMATS.get(self.format).endings if self.format else ()
+        return own if own in endings or not endings else endings[0]

@@ -52,6 +52,7 @@ class Head(os.PathLike[str]):
     document: the first JSON value, perhaps without its end.
     values: all values of a JSON file that isn't read by lines, if they were parsed.
     content: all bytes, unpacked, if they are few.
+    format: the format that the user named before the path.
     """
 
     path: str
@@ -62,6 +63,7 @@ class Head(os.PathLike[str]):
     columns: tuple[str, ...] = ()
     values: list[Any] | None = None
     content: bytes | None = None
+    format: str = ""
 
     def __fspath__(self) -> str:
         return self.path

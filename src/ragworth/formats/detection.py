@@ -33,10 +33,13 @@ class Detected(NamedTuple):
 
 
 def examine(head: Head, columns: Mapping[str, str] | None = None) -> Detected:
-    """Find the format of a file. If it is one JSON object, its rows may be inside.
+    """Find the format of a file, unless the user named it. If it is one JSON object, its rows may be inside.
 
     ``columns`` are the user's names of fields. Two formats that know a file are an error.
     """
+    if head.format:
+        form = FORMATS.get(head.format)
+        return Detected(head, form, form.inspect(head) if form.inspect is not None else [])
     detected = recognise(head)
     document = head.document
     if head.kind != "json" or not isinstance(document, dict) or head.rows != (document,):
@@ -72,6 +75,8 @@ def unknown_error(head: Head) -> FormatError:
             next(read_values(head, [], skip=False, expected="a JSON object in each line"), None)
         except FormatError as error:
             return error
+    if head.columns and not head.rows:
+        return FormatError("it has a header and no rows", file=head.path, expected="a row for each answer or passage")
     if not head.columns:
         return FormatError(
             "it is empty" if head.content == b"" else "no known format begins like this",

@@ -17,10 +17,11 @@ from typing import Any
 from ragworth.core.errors import FormatError, quote_short
 from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line, parse_json
 from ragworth.data import coercion
+from ragworth.formats.catalog import Spec
 from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
 from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
-from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, source_name, suffix_of
+from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, read_chunks, source_name
 from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
 
@@ -34,16 +35,24 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 COMPRESSION = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 
 
-def read_head(path: PathOrStr | Head) -> Head:
-    """Read how a file begins. A JSON document is read whole, unless it is a long list of smaller records."""
-    if isinstance(path, Head):
-        return path
-    name, suffix = source_name(path), suffix_of(path)
+def read_head(spec: PathOrStr) -> Head:
+    """Read how a file begins, as the format named before its path would; a head is returned as it is.
+
+    A JSON document is read whole, unless it is a long list of smaller records.
+    """
+    if isinstance(spec, Head):
+        return spec
+    form, path = Spec.of(spec)
+    return replace(_read_head(path, Spec(form, path).suffix), format=form)
+
+
+def _read_head(path: PathOrStr, suffix: str) -> Head:
+    name = source_name(path)
     if suffix == ".parquet":
         packed = COMPRESSION.search(str(path))
         frame = read_parquet(path) if packed else coercion.read_parquet(path, rows=HEAD_ROWS)
         return Head(name, "table").of_rows(frame.head(HEAD_ROWS).to_dicts(), frame.columns)
-    start, whole = _read_start(path)
+    start, whole = _read_start(path, suffix)
     content = start if whole else None
     if suffix in TABLE_SUFFIXES and not (suffix == ".tsv" and _begins_as_trec(start)):
         text_rows = read_text_csv(path, _first_records(start, whole, suffix, name))
@@ -72,9 +81,9 @@ def _begins_as_trec(data: bytes) -> bool:
     return len(fields) in (4, 6) and NUMBER.fullmatch(fields[3 if len(fields) == 4 else 4].strip()) is not None
 
 
-def _read_start(path: PathOrStr) -> tuple[bytes, bool]:
+def _read_start(path: PathOrStr, suffix: str) -> tuple[bytes, bool]:
     """Read a small file whole, or the beginning of a large one, with the whole first record."""
-    suffix, most = suffix_of(path), max_line()
+    most = max_line()
     with open_file(path) as stream:
         data = stream.read(SMALL)
         while following := stream.read(1):
@@ -199,16 +208,8 @@ def _skip_space(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def has_keys(path: PathOrStr, keys: Iterable[str]) -> bool:
-    """Return whether an object in a JSON file has one of the keys; of names with dots, the first part."""
-    names = {name for key in keys for name in (key, key.partition(".")[0])}
+def has_key(path: PathOrStr, names: Iterable[str]) -> bool:
+    """Return whether an object in a JSON file has one of these keys."""
     written = {json.dumps(name, ensure_ascii=ascii).encode() for name in names for ascii in (True, False)}
-    pattern = re.compile(rb"(?:" + b"|".join(map(re.escape, written)) + rb")\s{0,8}:")
-    longest = max(map(len, written), default=0) + 9
-    end = b""
-    with open_file(path) as stream:
-        while data := stream.read(SMALL):
-            if pattern.search(end + data):
-                return True
-            end = data[-longest:]
-    return False
+    pattern = re.compile(rb"(?:" + b"|".join(map(re.escape, written)) + rb")\s*:")
+    return any(pattern.search(chunk) for chunk in read_chunks(path))

@@ -247,6 +247,7 @@ def _has_numbers(document: Any) -> bool:
 FORMAT = Format(
     name="pytrec_eval",
     title="JSON of numbers by query and passage",
+    endings=(".json",),
     contexts=read_contexts,
     judgments=read_judgments,
     inspect=_inspect,

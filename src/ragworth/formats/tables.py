@@ -324,7 +324,7 @@ def _inspect(head: Head) -> list[Contents]:
 FORMAT = Format(
     name="table",
     title="Parquet, CSV or TSV with a header",
-    endings=(".parquet", ".csv", ".tsv"),
+    endings=(".csv", ".tsv", ".parquet"),
     contexts=read_contexts,
     judgments=table_reader(Judgments),
     ratings=table_reader(Ratings),

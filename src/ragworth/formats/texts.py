@@ -26,7 +26,7 @@ import polars as pl
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.collection import Collection
-from ragworth.formats.catalog import FORMATS
+from ragworth.formats.catalog import FORMATS, Spec
 from ragworth.formats.contract import Format, LoadedCollection
 from ragworth.formats.files import (
     PathOrStr,
@@ -34,7 +34,6 @@ from ragworth.formats.files import (
     empty_file_error,
     read_lines,
     skipped_note,
-    suffix_of,
 )
 from ragworth.formats.heads import read_head
 from ragworth.formats.kinds import LIST_KEYS, QUERY_KEYS, lacks_header
@@ -56,11 +55,12 @@ TextRows = tuple[pl.DataFrame, tuple[str, ...]]
 
 def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False) -> Collection:
     """Read a collection with only these texts; of conversations, all that their file has."""
-    if kind == "queries" and (form := conversation_format(path)) is not None:
-        spec = str(path).removeprefix(f"{form.name}:")
-        loaded: LoadedCollection = form.do("load")(spec, skip_bad_lines=skip_bad_lines)
+    spec = Spec.of(path)
+    suffix, path = spec.suffix, spec.path
+    if kind == "queries" and (form := conversation_format(spec)) is not None:
+        loaded: LoadedCollection = form.do("load")(path, skip_bad_lines=skip_bad_lines)
         return loaded.collection
-    suffix, single = suffix_of(path), {"queries": "query", "passages": "passage"}.get(kind)
+    single = {"queries": "query", "passages": "passage"}.get(kind)
     if single and suffix == ".tsv" and _lacks_header(path):
         frame, notes = read_pairs(path, single, skip_bad_lines)
     elif suffix in (".csv", ".tsv", ".parquet"):
@@ -75,14 +75,13 @@ def read(path: PathOrStr, kind: CollectionPart, *, skip_bad_lines: bool = False)
     return Collection.of(**{kind: frame}, source=str(path), notes=notes)
 
 
-def conversation_format(path: PathOrStr) -> Format | None:
+def conversation_format(spec: Spec) -> Format | None:
     """The format of a file of conversations, which its beginning or the format in front of the path says."""
-    prefix, colon, _ = str(path).partition(":")
-    if colon and prefix in CONVERSATION_FORMATS:
-        return FORMATS.get(prefix)
-    if suffix_of(path) not in (".json", *LINES) or not os.path.isfile(path):  # noqa: PTH113
+    if spec.format:
+        return FORMATS.get(spec.format) if spec.format in CONVERSATION_FORMATS else None
+    if spec.suffix not in (".json", *LINES) or not os.path.isfile(spec.path):  # noqa: PTH113
         return None
-    head = read_head(path)
+    head = read_head(spec.path)
     return next((form for form in map(FORMATS.get, CONVERSATION_FORMATS) if (form.inspect or bool)(head)), None)
 
 

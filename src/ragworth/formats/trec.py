@@ -362,6 +362,7 @@ def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) 
 FORMAT = Format(
     name="trec",
     title="TREC run, qrels and sub-topic qrels",
+    endings=(".trec", ".run", ".qrels", ".txt"),
     contexts=read_run,
     judgments=read_qrels,
     ratings=read_ratings,

@@ -6,7 +6,6 @@ again.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -22,11 +21,11 @@ from ragworth.data import Contexts
 from ragworth.data.collection import Collection, merge_collections
 from ragworth.data.ranking import Ties
 from ragworth.formats import outcomes, texts
-from ragworth.formats.contract import Contents, Format, Head, Kind, LoadedCollection
-from ragworth.formats.detection import Detected, examine, unknown_error
+from ragworth.formats.contract import Contents, Head, Kind, LoadedCollection
+from ragworth.formats.detection import examine, unknown_error
 from ragworth.formats.files import EncodingError, PathOrStr
 from ragworth.formats.grades import GradeError
-from ragworth.formats.heads import HEAD_BYTES, has_keys, read_head
+from ragworth.formats.heads import has_key, read_head
 from ragworth.formats.kinds import KIND_NAMES
 from ragworth.formats.logs.names import JOIN
 from ragworth.formats.tables import read_answer_table
@@ -143,35 +142,31 @@ def read_run(
     skip_bad_lines: bool = False,
 ) -> LoadedCollection:
     """Read a run or a log. Without a name, systems are named by the file, or after it."""
-    path, columns = with_columns(spec, columns)
-    form, place, _ = formats.choose(path, "contexts", columns)
+    form, path, _ = formats.choose(spec, "contexts", columns)
     if form.load_rows is None and form.name != "jsonl":
-        contexts = form.do("contexts")(place, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
+        contexts = form.do("contexts")(path, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
         loaded = LoadedCollection(Collection(), contexts)
     else:
-        loaded = formats.load(path, columns, skip_bad_lines=skip_bad_lines)
+        loaded = formats.load(spec, columns, skip_bad_lines=skip_bad_lines)
     if loaded.contexts is None and loaded.answers is None and loaded.outcomes is None:
         expected = "a run, or a log of queries with contexts or answers"
         raise FormatError("it has texts only: nothing was retrieved or answered", file=str(path), expected=expected)
     return rename_system(loaded, name) if name else loaded
 
 
-def with_columns(path: PathOrStr, columns: Mapping[str, str] | None) -> tuple[PathOrStr, Mapping[str, str] | None]:
-    """The head of a file, and the user's names of fields if it has any of these columns: they may be for another file.
+def open_spec(spec: str) -> PathOrStr:
+    """Return the head of a file, from which readers go on; a folder, or what is no file, stays as it is."""
+    return read_head(spec) if Path(formats.Spec.of(spec).path).is_file() else spec
 
-    A path with a format in front stays as it is.
-    """
-    prefix, place = formats.Spec.of(path)
-    if not isinstance(place, Head) and (not Path(place).is_file() or (prefix and not columns)):
-        return path, None
-    head = read_head(place)
-    rest = path if prefix else head
-    names = [part for name in (columns or {}).values() for part in name.split(JOIN)]
-    there = examine(head, columns).head.columns if names else ()
-    if any(name in there or name.partition(".")[0] in there for name in names):
-        return rest, columns
-    later = head.kind in ("lines", "json") and has_keys(head, names)  # not every record has all keys
-    return rest, columns if names and later else None
+
+def concerned_columns(place: PathOrStr, columns: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Return the user's names of fields if a file has one of these columns: they may be for another file."""
+    if not columns or not isinstance(place, Head):
+        return None
+    parts = [part for name in columns.values() for part in name.split(JOIN)]
+    names = {name for part in parts for name in (part, part.partition(".")[0])}
+    in_header = bool(names & set(place.columns))
+    return columns if in_header or (place.kind in ("lines", "json") and has_key(place, names)) else None
 
 
 def named_run(spec: str) -> tuple[str, str]:
@@ -254,15 +249,14 @@ class FileReader:
         return self.known[place].data
 
     def _read(self, use: str, text: str) -> KnownFile:
-        spec, more = self.locate(text), {"skip_bad_lines": self.skip_bad_lines}
+        name, path = named_run(self.locate(text)) if use == "run" else ("", self.locate(text))
+        place, more = open_spec(path), {"skip_bad_lines": self.skip_bad_lines}
         if use not in ("run", "collection"):
-            return KnownFile(READERS[use](spec, **more))
-        name, path = named_run(spec) if use == "run" else ("", spec)
-        place, columns = with_columns(path, self.columns(text))
+            return KnownFile(READERS[use](place, **more))
+        columns = concerned_columns(place, self.columns(text))
         if use == "collection":
-            return KnownFile(formats.load(place, columns, skip_bad_lines=self.skip_bad_lines), columns)
-        data = read_run(place, name=name, ties=self.ties, columns=columns, skip_bad_lines=self.skip_bad_lines)
-        return KnownFile(data, columns)
+            return KnownFile(formats.load(place, columns, **more), columns)
+        return KnownFile(read_run(place, name=name, ties=self.ties, columns=columns, **more), columns)
 
     def start(self, runs: Sequence[str]) -> None:
         """Begin to read runs, two at a time: the parser doesn't keep all cores busy with one small file."""
@@ -351,60 +345,51 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     ``path`` may have a format in front, and ``name`` is what a workspace calls it. ``columns``: the user's names of
     fields in logs.
     """
-    prefix, place = formats.Spec.of(path)
-    spec = f"{prefix}:{name}" if prefix else unambiguous_path(name)
-    head = read_head(place)
+    head = read_head(path)
+    spec = f"{head.format}:{name}" if head.format else unambiguous_path(name)
     if head.kind == "text" and b"\0" in head.data:
         raise EncodingError("it is no text in UTF-8", file=str(head))
-    if prefix == "trec" and head.content is not None:
-        head = replace(head, kind="text", data=head.content[:HEAD_BYTES])
-    _, mapped = with_columns(head, columns)
-    form = formats.FORMATS.get(prefix) if prefix else None
-    looked, form, contents = examine(head, mapped) if form is None else _named(head, form)
-    reader = f"{prefix}:{head}" if prefix else head
-    if (form is not None and form.load_rows is not None) or (mapped and form is None):
-        return [_read_log(reader, name, spec, mapped)]
+    mapped = concerned_columns(head, columns)
+    inner, form, contents = examine(head, mapped)
+    if form.load_rows is not None if form is not None else mapped:
+        contents = [Contents("log")]
     if not contents:
-        raise unknown_error(looked)
-    if contents[0].kind in UNDECIDED:
-        raise FormatError(UNDECIDED[contents[0].kind], file=str(head))
-    if contents[0].kind == "log":
-        return [_read_log(reader, name, spec, mapped)]
-    found = [file for each in contents if (file := _read_contents(reader, name, spec, each)).frame.height or file.log]
-    if not found:
+        raise unknown_error(inner)
+    files = [_read_contents(ReadFile(name, kind, spec, head, doubt, mapped)) for kind, doubt in contents]
+    files = [each for each in files if each.frame.height or each.log]
+    if not files:
         raise FormatError("it has no row", file=str(head))
-    return found
+    return files
 
 
-def _named(head: Head, form: Format) -> Detected:
-    """Contents of a file whose format the user names."""
-    return Detected(head, form, form.inspect(head) if form.inspect is not None else [])
-
-
-def _read_log(path: PathOrStr, name: str, spec: str, columns: Mapping[str, str] | None) -> ReadFile:
-    log = formats.load(path, columns)
-    if systems_of(log):
-        if log.answers is None and log.outcomes is None and not (log.contexts is not None and len(log.contexts)):
-            raise FormatError("nothing was retrieved in it", file=str(path))
-        return ReadFile(name, "log", spec, log, columns=columns)
-    if are_references(log.collection):
-        return ReadFile(name, "references", spec, log, columns=columns)
-    raise FormatError("it has no contexts and no answers", file=str(path))
-
-
-def _read_contents(path: PathOrStr, name: str, spec: str, contents: Contents) -> ReadFile:
-    kind = contents.kind
+def _read_contents(file: ReadFile) -> ReadFile:
+    """The file with what its reader makes of its head."""
+    kind, head = file.kind, file.data
+    if kind in UNDECIDED:
+        raise FormatError(UNDECIDED[kind], file=str(head))
+    if kind == "log":
+        return _read_log(file)
     try:
-        data = READERS[USES.get(kind, kind)](path)
+        return file._replace(data=READERS[USES.get(kind, kind)](head), columns=None)
     except GradeError:
         raise
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
-        raise UnusableFileError(f"it looks like {KIND_NAMES[kind]}, but {line}{reason}", file=str(path)) from error
-    return ReadFile(name, kind, spec, data, contents.doubt)
+        raise UnusableFileError(f"it looks like {KIND_NAMES[kind]}, but {line}{reason}", file=str(head)) from error
+
+
+def _read_log(file: ReadFile) -> ReadFile:
+    log = formats.load(file.data, file.columns)
+    if systems_of(log):
+        if log.answers is None and log.outcomes is None and not (log.contexts is not None and len(log.contexts)):
+            raise FormatError("nothing was retrieved in it", file=str(file.data))
+        return file._replace(data=log)
+    if are_references(log.collection):
+        return file._replace(kind="references", data=log)
+    raise FormatError("it has no contexts and no answers", file=str(file.data))
 
 
 def unambiguous_path(name: str) -> str:
     """A path whose beginning is not taken for a format."""
-    return f"./{name}" if re.match(r"[a-z_-]{2,}:", name) else name
+    return f"./{name}" if formats.Spec.of(name).format else name

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import Contexts
-from ragworth.formats import read_contexts, resolve
+from ragworth.formats import Spec, read_contexts
 from ragworth.retrieval.contract import Place, Step, StepContext, argument
 
 
@@ -35,13 +35,13 @@ class Run(Step):
         return [f"run: there is no file {path}"] if path is not None and not path.exists() else []
 
     def files(self, context: StepContext) -> tuple[Path, ...]:
-        form, path, _ = resolve(self.path, "contexts")
-        return () if form.name == "ir_datasets" else ((context.folder or Path()) / path,)
+        spec = Spec.of(self.path)
+        return () if spec.format == "ir_datasets" else ((context.folder or Path()) / spec.path,)
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
-        form, path, _ = resolve(self.path, "contexts")
-        where = self.files(context)
-        read = read_contexts(f"{form.name}:{where[0] if where else path}")
+        spec, where = Spec.of(self.path), self.files(context)
+        path = where[0] if where else spec.path
+        read = read_contexts(f"{spec.format}:{path}" if spec.format else path)
         if len(read.systems) > 1:
             raise InputError(
                 f"the file has {format_count(len(read.systems), 'system')}",
