@@ -95,8 +95,8 @@ def test_grades_in_words_are_numbers(tmp_path: Path) -> None:
     assert rows(path) == [("a", "1", "human", 1.0), ("a", "2", "human", 0.0), ("b", "1", "human", -1.0)]
     path.write_text("system,query,aspect,value\na,1,grade,correct\na,2,grade,wrong\n")
     assert rows(path) == [("a", "1", "grade", 1.0), ("a", "2", "grade", -1.0)]
-    path.write_text("system,query,correct\na,1,Yes\na,2,No\n")
-    assert rows(path) == [("a", "1", "correct", 1.0), ("a", "2", "correct", 0.0)]
+    path.write_text("system,query,correct\na,1,Yes\na,2,No\na,3,0\n")  # beside a question's no, 0 is clear
+    assert [value for *_, value in rows(path)] == [1.0, 0.0, 0.0]
     path.write_text("system,query,label\na,1,80%\na,2,0.5\n")
     assert rows(path) == [("a", "1", "human", 0.8), ("a", "2", "human", 0.5)]
 

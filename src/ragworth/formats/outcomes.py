@@ -111,7 +111,7 @@ def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Outcomes:
 
 
 def _query_ids(frame: pl.DataFrame, file: GradeFile) -> pl.Series:
-    """The ids of questions, derived from their texts if a table has only these."""
+    """Return the ids of questions, derived from their texts if a table has only these."""
     column = next((name for name in QUESTION_COLUMNS if name in frame.columns), None)
     if find_id_column(frame, "query") is not None or column is None:
         return id_column(frame, "query", table="outcomes", source=file.name)
@@ -139,8 +139,7 @@ def _read_wide(frame: pl.DataFrame, keys: pl.DataFrame, file: GradeFile, notes: 
             columns[name if aspect in {*columns, *names} else aspect] = name
     empty = keys.clear().with_columns(aspect=pl.lit(""), cell=pl.lit(""))
     cells = (keys.with_columns(aspect=pl.lit(each), cell=frame[name].cast(pl.String)) for each, name in columns.items())
-    own_notes: list[str] = []
-    grades = read_grades(pl.concat([empty, *cells]), file._replace(columns=columns), own_notes)
+    grades = read_grades(pl.concat([empty, *cells]), file._replace(columns=columns), notes)
     others = [name for name in names if name not in columns.values() and _are_numbers(frame[name])]
     unknown = f"nothing says which way {format_names(others)} is better"
     advice = f"call it higher_{others[0]} or lower_{others[0]}" if others else ""
@@ -148,11 +147,11 @@ def _read_wide(frame: pl.DataFrame, keys: pl.DataFrame, file: GradeFile, notes: 
         raise FormatError(
             unknown if others else f"no column of grades among {format_names(frame.columns)}",
             file=file.name,
-            more=tuple(own_notes),
+            more=tuple(notes),
             expected="system, query, aspect, value; or one column per aspect",
             remedy=advice,
         )
-    notes += [*own_notes, *([f"{file.name}: {unknown}, so it is not used; {advice}"] if others else [])]
+    notes += [f"{file.name}: {unknown}, so it is not used; {advice}"] if others else []
     return grades
 
 
@@ -167,7 +166,7 @@ def _average_people(grades: pl.DataFrame, file: GradeFile, notes: list[str]) -> 
 
 
 def _uneven_note(grades: pl.DataFrame, file: GradeFile) -> list[str]:
-    """A note if systems have grades for different numbers of questions."""
+    """Return a note if systems have grades for different numbers of questions."""
     numbers = grades.group_by("system", maintain_order=True).agg(pl.col("query").n_unique())
     if (numbers["query"] == grades["query"].n_unique()).all():
         return []
