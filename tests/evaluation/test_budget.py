@@ -282,10 +282,10 @@ def test_a_file_that_says_what_labels_say(tmp_path: Path, two: Two) -> None:
         ('model = "dear"', "does not say about how many queries"),
         ('file = "x.csv"\nsample = 3', "has no other settings"),
         ('file = "x.csv"\nmodel = "dear"', "has no other settings"),
-        ('model = "dear"\nsample = 1', "sample is 1; it may be 2 or more"),
-        ('model = "dear"\nsample = "many"', "is 'many', not a whole number"),
+        ('model = "dear"\nsample = 1', "sample is 1, not greater than or equal to 2"),
+        ('model = "dear"\nsample = "many"', "is 'many', not a valid integer"),
         ("model = 3\nsample = 9", "is 3, not the name of a model or a table"),
-        ('file = ""', "file is empty"),
+        ('file = ""', "file is ''"),
     ],
 )
 def test_a_table_that_says_too_little_or_too_much(tmp_path: Path, new: str, words: str) -> None:

@@ -202,7 +202,7 @@ def test_a_custom_task_works_like_the_others(tmp_path: Path) -> None:
         ('requires = "where"', 'requires = "there"', 22, "requires is 'there'"),
         ('key = "z"', 'key = "1"', 9, "the key of 'rude' is '1'"),
         ('key = "z"', 'key = "u"', 9, "the key of 'rude' is 'u'"),
-        ("score = 1.0", "score = true", 9, "options.0.score is True, not a number"),
+        ("score = 1.0", "score = true", 9, "options.0.score is True, not a valid number"),
         (", score = 0.0", "", 9, "some options have a score"),
         ('title = "How does the answer sound?"\n', "", None, "title is missing"),
         ('name = "where"', 'nmae = "where"', 14, "no 'nmae'; did you mean 'name'"),

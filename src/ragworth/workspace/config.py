@@ -17,9 +17,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag
 
-from ragworth.core.errors import MAX_PATH_LENGTH, FormatError, InputError, format_list, quote_short
+from ragworth.core.errors import MAX_PATH_LENGTH, InputError, format_list, quote_short
 from ragworth.core.files import paths_outside
-from ragworth.core.nested_text import parse_toml
 from ragworth.data.tokens import WORDS
 from ragworth.workspace.toml import (
     SWITCH,
@@ -35,11 +34,12 @@ from ragworth.workspace.toml import (
     TextValue,
     TomlTable,
     check_toml,
+    read_toml,
     split,
 )
 
 EVERY_SYSTEM = "*"
-"""Name of a system that stands for all that a file of runs has, each under its own name; ``*2``, … for more files."""
+"""Name of a system that stands for all of a file, each under its own name; ``*2``, ``*3``, … for more files."""
 
 
 def names_every_system(name: str) -> bool:
@@ -177,7 +177,7 @@ class OutputPaths:
 
 @dataclass(frozen=True)
 class SystemTable(TomlTable):
-    """A system whose contexts are in a file. The system ``*`` may have several files: see `config.fields`."""
+    """A system whose contexts are in a file."""
 
     run: TextValue | None = None
 
@@ -300,7 +300,7 @@ LIFTED = {"judgments": ("files", "hops"), "grades": ("files",)}
 
 
 def flatten(tables: dict[str, Any]) -> dict[str, Any]:
-    """The file with the keys of `FLAT` and `LIFTED` at the top; one file a system."""
+    """The file with the keys of `FLAT` and `LIFTED` at the top."""
     flat: dict[str, Any] = {}
     for name, table in tables.items():
         if name in FLAT and isinstance(table, dict):
@@ -308,21 +308,9 @@ def flatten(tables: dict[str, Any]) -> dict[str, Any]:
         elif name in LIFTED and isinstance(table, dict):
             flat[name] = {key: table[key] for key in table if key not in LIFTED[name]}
             flat |= {f"{name}.{key}": table[key] for key in LIFTED[name] if key in table}
-        elif name == "systems" and isinstance(table, dict):
-            flat[name] = {key: value for pair in table.items() for key, value in _expand_files(*pair)}
         else:
             flat[name] = table
     return flat
-
-
-def _expand_files(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """``"*" = {run = ["a", "b"]}`` as ``"*"`` and ``"*2"``, with a file each."""
-    files = value.get("run") if name == "*" and isinstance(value, dict) else None
-    if not isinstance(files, list) or not files:
-        yield name, value
-        return
-    for number, file in enumerate(files, 1):
-        yield name if number == 1 else f"{name}{number}", {**value, "run": file}
 
 
 FLAGS = ("file", "without", "oracle", "everything", "replace")
@@ -339,16 +327,11 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
     """
     file = Path(path)
     file = file / WORKSPACE_FILE if file.is_dir() else file
-    try:
-        data = file.read_bytes()
-        text = data.decode("utf-8-sig")
-    except FileNotFoundError as error:
+    if not file.exists():
         remedy = f"ragworth init {file.parent if file.suffix else file} writes one"
-        raise InputError("there is no such file", file=str(file), expected=WORKSPACE_FILE, remedy=remedy) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"it cannot be read: {error}", file=str(file), expected="a text file in UTF-8") from error
-    whole = parse_toml(text, str(file))
-    facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(data).hexdigest()[:16]}
+        raise InputError("there is no such file", file=str(file), expected=WORKSPACE_FILE, remedy=remedy)
+    whole, text = read_toml(file, "TOML, such as: k = 5")
+    facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(text.encode()).hexdigest()[:16]}
     problems = [*_find_contradictions(whole), *_find_outside(file.parent, _table(whole, "paths"), paths)]
     values = {**flatten(whole), **facts}
     space = check_toml(Workspace, whole, str(file), text, values=values, more=problems)

@@ -220,7 +220,8 @@ class _Planner:
         runs = [*self._of("run"), *self._of("log")]
         if not self.queries:  # logs with most queries first: they say what the evaluation is about
             runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
-        several: list[str] = []
+        files = 0
+        """Those with several systems."""
         paths = list(dict.fromkeys(each.name for each in runs))
         self.plan.file_names = dict(zip(paths, distinct_names(paths), strict=True))
         for each in runs:
@@ -232,8 +233,8 @@ class _Planner:
                 self.plan.unused.append(f"{each.name} ({KIND_NAMES[each.kind]}): {why}")
                 continue
             if len(names) > 1:
-                several.append(each.spec)
-                self.plan.set("systems", EVERY_SYSTEM, {"run": several if len(several) > 1 else each.spec})
+                files += 1
+                self.plan.set("systems", EVERY_SYSTEM if files == 1 else f"{EVERY_SYSTEM}{files}", {"run": each.spec})
                 words = f"{KIND_NAMES[each.kind].removeprefix('a ')}s of {len(names)} systems"
             else:
                 names = [self._name_of(each, names[0])]

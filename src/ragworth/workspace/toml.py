@@ -63,21 +63,16 @@ def split(rest: str, *fields: str) -> BeforeValidator:
 
 
 EXPECTED = {
-    "string_type": "a text",
     "tuple_type": "a text or a list of texts",
-    "list_type": "a list",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "greater_than": "a number above 0",
     "price": "a list of two numbers: for a million tokens read, and written",
     "address": "empty or auto; ragworth --executor ray:ADDRESS names another cluster",
     "ModelSpec": "the name of a model or a table",
     "ExpensiveJudge": "a table with model and sample, or with file",
     "TaskConfig": "true, false or a table of settings",
     "AnswerConfig": "true, false or a table of settings",
+    **dict.fromkeys(("dataclass_type", "dict_type", "mapping_type", "model_type"), "a table"),
 }
-"""The right kind of value: by the key, by the name of the class, or by pydantic's kind of error."""
+"""The right value, by its key, its class or pydantic's kind of error, where pydantic's own words are about Python."""
 
 
 class Problem(NamedTuple):
@@ -156,24 +151,16 @@ def check_toml(
 
 
 def _describe(error: ErrorDetails, model: Any, tables: Mapping[str, Any]) -> Problem:
-    """One of pydantic's errors in our words. A problem with a text in a list is one with the list."""
-    kind, facts, place = error["type"], error.get("ctx", {}), list(error["loc"])
-    first = str(place[0]) if place else ""
-    parts = [*([first] if first in tables else first.split(".", 1)), *place[1:]]
-    path, value = _follow(parts, tables)
+    """One of pydantic's errors, with its place in the file."""
+    kind, facts, message = error["type"], error.get("ctx", {}), error["msg"]
+    path, value = _follow(error["loc"], tables)
     shown = ".".join(path)
     if kind in ("unexpected_keyword_argument", "extra_forbidden"):
         if len(path) > 1 or not any(name.startswith(f"{shown}.") for name in _properties(model)):
             return Problem(path, _unknown_key(model, *path[:-1], key=path[-1]))
-        kind = "dict_type"
-    if own := EXPECTED.get(path[-1]):
-        return Problem(path, f"{shown} is {_shorten(value)}, not {own}")
-    if kind in ("missing", "missing_argument"):
+        message = "Input should be a table"
+    if kind in ("missing", "missing_argument") and path[-1] not in EXPECTED:
         return Problem(path, f"{shown} is missing")
-    if kind == "string_too_short":
-        return Problem(path, f"{shown} {'contains an empty text' if isinstance(value, list) else 'is empty'}")
-    if kind in ("greater_than_equal", "finite_number"):
-        return Problem(path, f"{shown} is {value}; it may be {facts.get('ge', 0):g} or more")
     if kind == "value_error":
         said, *keys = facts["error"].args  # ValueError("k is 0; expected …", "k") names a key inside, too
         return Problem((*path, *map(str, keys)), said)
@@ -181,23 +168,24 @@ def _describe(error: ErrorDetails, model: Any, tables: Mapping[str, Any]) -> Pro
         key = facts["discriminator"].strip("'")
         lack = f"{facts['tag']!r}, not one of {facts['expected_tags']}" if "tag" in facts else "missing"
         return Problem((*path, key), f"{shown}.{key} is {lack}")
-    if isinstance(place[-1], int) and kind == "string_type":
-        kind = "tuple_type"
-    expected = EXPECTED.get(facts.get("class_name", kind)) or facts.get("expected")
-    if expected is None and not kind.endswith("_type"):
-        return Problem(path, f"{shown} is {_shorten(value)}: {error['msg'][:1].lower()}{error['msg'][1:]}")
-    return Problem(path, f"{shown} is {_shorten(value)}, not {expected or 'a table'}")
+    names = (path[-1], facts.get("class_name"), kind)
+    expected = next((EXPECTED[name] for name in names if name in EXPECTED), message.removeprefix("Input should be "))
+    words = f": {message[:1].lower()}{message[1:]}" if expected == message else f", not {expected}"
+    return Problem(path, f"{shown} is {_shorten(value)}{words}")
 
 
-def _follow(parts: Sequence[str | int], tables: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
-    """The keys of a place that pydantic names, and the value there. Its names of union members are no keys."""
+def _follow(place: Sequence[str | int], tables: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
+    """The keys of a place that pydantic names, and the value there. Its names of union members are no keys.
+
+    A key with a dot, such as ``metrics.use``, stands for a key in a table. The items of a list of texts have no keys.
+    """
+    first = str(place[0]) if place else ""
+    parts = [*([first] if first in tables else first.split(".", 1)), *place[1:]]
     path: list[str] = []
     value: Any = tables
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
-        name = re.sub(r"^\*\d+$", "*", part) if isinstance(part, str) else part
+    for number, name in enumerate(parts):
         inside = name in value if isinstance(value, Mapping) else isinstance(value, list) and name in range(len(value))
-        if isinstance(name, str) and (name.startswith("(") or not (inside or last)):
+        if isinstance(name, str) and (name.startswith("(") or not (inside or number == len(parts) - 1)):
             continue
         if isinstance(name, int) and not (inside and isinstance(value[name], Mapping)):
             break
