@@ -55,15 +55,15 @@ def _read_head(path: PathOrStr, suffix: str) -> Head:
     start, whole = _read_start(path, suffix)
     content = start if whole else None
     if suffix in TABLE_SUFFIXES and not (suffix == ".tsv" and _begins_as_trec(start)):
-        text_rows = read_text_csv(path, _first_records(start, whole, suffix, name))
+        text_rows = read_text_csv(path, _first_records(start, suffix, name))
         if not text_rows.frame.height and (error := encoding_error(path, text_rows.bad)) is not None:
             raise error
         rows = text_rows.frame.head(HEAD_ROWS).to_dicts()
         return Head(name, "table", content=content).of_rows(rows, text_rows.frame.columns)
     if start.lstrip()[:1] not in (b"{", b"["):
-        return Head(name, "text", _first_records(start, whole, suffix, name), content=content)
+        return Head(name, "text", _first_records(start, suffix, name), content=content)
     if _is_lines(start, whole, suffix):
-        values = _decode_lines(_first_records(start, whole, suffix, name))
+        values = _decode_lines(_first_records(start, suffix, name))
         return Head(name, "lines", document=values[0] if values else None, content=content).of_rows(values)
     elements = [] if whole else _decode_elements(start[:HEAD_BYTES]) or _decode_elements(start)
     if elements:
@@ -94,22 +94,20 @@ def _read_start(path: PathOrStr, suffix: str) -> tuple[bytes, bool]:
     return data.removeprefix(BOM), True
 
 
-def _first_records(data: bytes, whole: bool, suffix: str, name: str) -> bytes:
-    """The whole records in the first bytes; a row of CSV may have several lines."""
-    size = HEAD_BYTES
-    while size < len(data):
-        if (end := _records_end(data[:size], suffix)) or b"\0" in data[:size]:
-            return data[: end or size]
-        if size > max_line():
-            raise FormatError(
-                f"the first record is longer than {max_line():,} bytes",
-                file=name,
-                line=1,
-                remedy="check its line ends and quotes; if they are right, set the environment variable "
-                "RAGWORTH_MAX_LINE to a larger number of bytes, such as 1G",
-            )
-        size *= 2
-    return data if whole else data[: _records_end(data, suffix) or None]
+def _first_records(data: bytes, suffix: str, name: str) -> bytes:
+    """The whole records in the first bytes, or the whole beginning with the first record if that is longer."""
+    most = max_line()
+    if len(data) > most and b"\0" not in data[:HEAD_BYTES] and not _records_end(data[: most + 2], suffix):
+        raise FormatError(
+            f"the first record is longer than {most:,} bytes",
+            file=name,
+            line=1,
+            remedy="check its line ends and quotes; if they are right, set the environment variable "
+            "RAGWORTH_MAX_LINE to a larger number of bytes, such as 1G",
+        )
+    if len(data) <= HEAD_BYTES:
+        return data
+    return data[: _records_end(data[:HEAD_BYTES], suffix) or _records_end(data, suffix) or None]
 
 
 def _records_end(data: bytes, suffix: str) -> int:

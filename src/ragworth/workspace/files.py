@@ -21,7 +21,7 @@ from ragworth.data import Contexts
 from ragworth.data.collection import Collection, merge_collections
 from ragworth.data.ranking import Ties
 from ragworth.formats import outcomes, texts
-from ragworth.formats.contract import Contents, Head, Kind, LoadedCollection
+from ragworth.formats.contract import Contents, Head, Kind, LoadedCollection, TextKind
 from ragworth.formats.detection import examine, unknown_error
 from ragworth.formats.files import EncodingError, PathOrStr
 from ragworth.formats.grades import GradeError
@@ -176,15 +176,11 @@ def named_run(spec: str) -> tuple[str, str]:
     return (name, path) if named else ("", spec)
 
 
-def _read_texts(kind: texts.CollectionPart, spec: PathOrStr, *, skip_bad_lines: bool = False) -> Collection:
-    return texts.read(spec, kind, skip_bad_lines=skip_bad_lines)
-
-
-TEXT_KINDS: tuple[texts.CollectionPart, ...] = ("queries", "passages", "answers", "subquestions")
+PARTS: tuple[TextKind, ...] = ("queries", "passages", "answers", "subquestions")
 READERS: dict[str, Callable[..., Any]] = {
     "run": read_run,
     "collection": formats.load,
-    **{kind: partial(_read_texts, kind) for kind in TEXT_KINDS},
+    **{kind: partial(texts.read, kind=kind) for kind in PARTS},
     "judgments": formats.read_judgments,
     "ratings": formats.read_ratings,
     "written": read_answer_table,
@@ -291,7 +287,7 @@ class FileReader:
         if given.whole:
             whole = self.read("collection", given.whole, "collection", "from")
         parts: dict[str, Collection | None] = {
-            kind: self.read(kind, file, "collection", kind) for kind in TEXT_KINDS if (file := getattr(given, kind))
+            kind: self.read(kind, file, "collection", kind) for kind in PARTS if (file := getattr(given, kind))
         }
         labels = [self.read("judgments", path, "collection", "qrels") for path in given.qrels]
         ratings = self.read("ratings", given.ratings, "collection", "ratings") if given.ratings else None
@@ -345,6 +341,8 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     ``path`` may have a format in front, and ``name`` is what a workspace calls it. ``columns``: the user's names of
     fields in logs.
     """
+    if (folder := formats.Spec.of(path)).format and Path(folder.path).is_dir():
+        return [ReadFile(name, "collection", f"{folder.format}:{name}", formats.load(path))]
     head = read_head(path)
     spec = f"{head.format}:{name}" if head.format else unambiguous_path(name)
     if head.kind == "text" and b"\0" in head.data:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ragworth.core.errors import TableError, format_list, quote_short
 from ragworth.data import Judgments
@@ -18,27 +19,30 @@ from ragworth.workspace.files import ReadFile
 from ragworth.workspace.matching import match_references
 from ragworth.workspace.toml import TomlValue
 
-KEYS: dict[Kind, tuple[str, str]] = {
-    "collection": ("collection", "from"),
-    "references": ("collection", "from"),
-    "queries": ("collection", "queries"),
-    "passages": ("collection", "passages"),
-    "answers": ("collection", "answers"),
-    "subquestions": ("collection", "subquestions"),
-    "ratings": ("collection", "ratings"),
-    "qrels": ("collection", "qrels"),
-    "judgments": ("judgments", "files"),
-    "written": ("answers", "file"),
-    "outcomes": ("grades", "files"),
-}
-"""The table and key for a file of each kind; runs and logs are systems."""
 
-SEVERAL: dict[Kind, tuple[str, ...]] = {
-    "qrels": Judgments.key,
-    "judgments": Judgments.key,
-    "outcomes": ("system", "query", "aspect"),
+class Place(NamedTuple):
+    """The table and key of ragworth.toml for a kind of file."""
+
+    table: str
+    key: str
+    rows: tuple[str, ...] = ()
+    """Columns by which no two files may have the same row, where several may be named."""
+
+
+PLACES: dict[Kind, Place] = {
+    "collection": Place("collection", "from"),
+    "references": Place("collection", "from"),
+    "queries": Place("collection", "queries"),
+    "passages": Place("collection", "passages"),
+    "answers": Place("collection", "answers"),
+    "subquestions": Place("collection", "subquestions"),
+    "ratings": Place("collection", "ratings"),
+    "qrels": Place("collection", "qrels", Judgments.key),
+    "judgments": Place("judgments", "files", Judgments.key),
+    "written": Place("answers", "file"),
+    "outcomes": Place("grades", "files", ("system", "query", "aspect")),
 }
-"""Kinds of which there may be several files, and the columns by which no two have the same row."""
+"""Runs and logs are systems."""
 
 JUDGED_NOTE = (
     "no passage is labelled: the reader itself says which are relevant, so none can be found to mislead it; "
@@ -131,8 +135,6 @@ class _Planner:
         self._take("written", "outcomes")
         self._tasks()
         self.plan.systems_known = bool(self.names or self.answered or "grades" in self.plan.tables)
-        used = {name for _, name in self.plan.used}
-        self.plan.assumed += [f"{each.name}: {each.doubt}" for each in files if each.doubt and each.name in used]
 
     def _of(self, kind: Kind) -> list[ReadFile]:
         return [each for each in self.files if each.kind == kind]
@@ -140,36 +142,43 @@ class _Planner:
     def _take(self, *kinds: Kind) -> None:
         """Give the files of these kinds their keys, or say why they are left out."""
         for each in (file for kind in kinds for file in self._of(kind)):
-            if why := self._conflict(each) or self._misfit(each, self._queries_of(each)):
-                self.plan.unused.append(f"{each.name} ({KIND_NAMES[each.kind]}): {why}")
+            place = PLACES[each.kind]
+            if why := self._conflict(each, place) or self._misfit(each, self._queries_of(each)):
+                self._leave_out(each, why)
                 continue
-            table, key = KEYS[each.kind]
-            files = self.plan.tables.get(table, {}).get(key, [])
-            several = [*files, each.spec] if isinstance(files, list) else [str(files), each.spec]
-            one = each.kind not in SEVERAL or (each.kind == "qrels" and len(several) == 1)
-            self.plan.set(table, key, each.spec if one else several)
-            self.plan.used.append((KIND_NAMES[each.kind], each.name))
-            self._map_columns(each)
+            files = self.plan.tables.get(place.table, {}).get(place.key, [])
+            several = [*(files if isinstance(files, list) else [str(files)]), each.spec]
+            one = not place.rows or (each.kind == "qrels" and len(several) == 1)
+            self.plan.set(place.table, place.key, each.spec if one else several)
+            self._use(each, KIND_NAMES[each.kind])
             if each.kind == "collection":
                 self.names |= set(each.systems)
-            elif each.kind in SEVERAL:
-                self.rows |= self._rows_of(each)
-                self.aspects |= set(each.frame["aspect"]) if "passage" in SEVERAL[each.kind] else set()
+            if place.rows:
+                self.rows |= self._rows_of(each, place)
+            if "passage" in place.rows:
+                self.aspects |= set(each.frame["aspect"])
 
-    def _conflict(self, each: ReadFile) -> str:
+    def _leave_out(self, each: ReadFile, why: str) -> None:
+        self.plan.unused.append(f"{each.name} ({KIND_NAMES[each.kind]}): {why}")
+
+    def _use(self, each: ReadFile, words: str) -> None:
+        self.plan.used.append((words, each.name))
+        if each.doubt:
+            self.plan.assumed.append(f"{each.name}: {each.doubt}")
+        for name, column in (each.columns or {}).items():
+            self.plan.set("columns", name, column)
+
+    def _conflict(self, each: ReadFile, place: Place) -> str:
         """Say which other file has the place of a file, or its rows; empty if none does."""
-        table, key = KEYS[each.kind]
         whole = any(words == KIND_NAMES["collection"] for words, _ in self.plan.used)
         if each.kind in ("queries", "passages") and whole:
             return "the collection that comes in one piece has texts"
         if each.kind == "qrels" and self.texts.relevance is not None:
             return "the collection that comes in one piece has labels"
-        if each.kind not in SEVERAL:
-            return f"{self.plan.tables[table][key]} is used" if self.plan.has(table, key) else ""
-        if not self._rows_of(each) & self.rows:
-            return ""
-        outcomes = each.kind == "outcomes"
-        return "it has outcomes that another file has, too" if outcomes else "it judges again what another file judges"
+        if place.rows:
+            again = bool(self._rows_of(each, place) & self.rows)
+            return f"it has {KIND_NAMES[each.kind]} that another file has, too" if again else ""
+        return f"{self.plan.tables[place.table][place.key]} is used" if self.plan.has(*place[:2]) else ""
 
     def _misfit(self, each: ReadFile, queries: set[str]) -> str:
         """Say why a file doesn't belong to the others; else add its texts to theirs, and return nothing."""
@@ -200,59 +209,50 @@ class _Planner:
             return set(match_questions(each.frame, self.texts.queries)["query"])
         return set(self._texts_of(each).queries["query"]) if each.kind == "references" else each.queries
 
-    def _rows_of(self, each: ReadFile) -> set[tuple[str, ...]]:
+    def _rows_of(self, each: ReadFile, place: Place) -> set[tuple[str, ...]]:
         """The keys of the rows of labels or outcomes."""
         frame = match_questions(each.frame, self.texts.queries) if each.kind == "outcomes" else each.frame
-        columns = SEVERAL[each.kind]
-        return {(columns[0], *row) for row in frame.select(columns).iter_rows()}
+        return {(place.rows[0], *row) for row in frame.select(place.rows).iter_rows()}
 
     def _same_texts(self, each: ReadFile) -> str:
         """Advice for a log with questions that are evaluated, under other ids."""
         mine, others = ({plain_text(text) for text in texts.queries["text"]} for texts in (each.texts, self.texts))
         return "; but it has the same questions" + BY_TEXT if each.kind == "log" and mine & others else ""
 
-    def _map_columns(self, each: ReadFile) -> None:
-        for name, column in (each.columns or {}).items():
-            self.plan.set("columns", name, column)
-
     def _systems(self) -> None:
         """Runs and logs, by the names of their files. Files with several systems name them."""
         runs = [*self._of("run"), *self._of("log")]
         if not self.queries:  # logs with most queries first: they say what the evaluation is about
             runs.sort(key=lambda each: -each.texts.queries["query"].n_unique())
-        files = 0
-        """Those with several systems."""
         paths = list(dict.fromkeys(each.name for each in runs))
         self.plan.file_names = dict(zip(paths, distinct_names(paths), strict=True))
+        files = 0
+        """Those with several systems."""
         for each in runs:
-            names, why = each.systems, ""
-            if len(names) > 1 and (taken := self.names & set(names)):
-                few = format_list([quote_short(name, 24) for name in sorted(taken)], 3)
-                why = f"it has several systems, and another file has some of the same name ({few})"
-            if why := why or self._misfit(each, each.queries):
-                self.plan.unused.append(f"{each.name} ({KIND_NAMES[each.kind]}): {why}")
+            names = each.systems if len(each.systems) > 1 else [self._name_of(each)]
+            if twice := sorted(self.names & set(names)):
+                few = format_list([quote_short(name, 24) for name in twice], 3)
+                self._leave_out(each, f"another file has systems of the same name ({few})")
                 continue
+            if why := self._misfit(each, each.queries):
+                self._leave_out(each, why)
+                continue
+            words = f"{KIND_NAMES[each.kind]}, called {quote_short(names[0], 40)}"
             if len(names) > 1:
                 files += 1
-                self.plan.set("systems", EVERY_SYSTEM if files == 1 else f"{EVERY_SYSTEM}{files}", {"run": each.spec})
                 words = f"{KIND_NAMES[each.kind].removeprefix('a ')}s of {len(names)} systems"
-            else:
-                names = [self._name_of(each, names[0])]
-                self.plan.set("systems", names[0], {"run": each.spec})
-                words = f"{KIND_NAMES[each.kind]}, called {quote_short(names[0], 40)}"
+            every = EVERY_SYSTEM if files == 1 else f"{EVERY_SYSTEM}{files}"
+            self.plan.set("systems", every if len(names) > 1 else names[0], {"run": each.spec})
             self.names |= set(names)
-            self.plan.used.append((words + _describe_log(each), each.name))
-            self._map_columns(each)
+            self._use(each, words + _describe_log(each))
             self.answered |= each.log is not None and each.log.answers is not None
             self.graded |= each.log is not None and each.log.outcomes is not None
 
-    def _name_of(self, each: ReadFile, own: str) -> str:
-        """A name for the system of a file that no other has: its own in a log that names it, or after the file."""
+    def _name_of(self, each: ReadFile) -> str:
+        """The name of the only system in a file: its own in a log that says it, if it is free, or that of the file."""
+        own, of_file = each.systems[0], self.plan.file_names[each.name]
         named = own not in (run_name(each.name), run_name(PurePosixPath(each.name).name))
-        name = own if each.kind == "log" and named else self.plan.file_names[each.name]
-        taken = self.names | {EVERY_SYSTEM}
-        others = (f"{name}-{number}" for number in range(2, len(taken) + 2))
-        return next(free for free in (name, *others) if free not in taken)
+        return own if each.kind == "log" and named and own not in self.names else of_file
 
     def _pipelines(self) -> None:
         """Where nobody retrieved: systems that can be built here."""

@@ -113,14 +113,15 @@ def is_results(place: Path) -> bool:
 
 def _read_files(named: Sequence[Path], columns: Mapping[str, str] | None, output: OutputPaths) -> Inputs:
     """Files of any kind, each of which must be understood. Results go to NAME-results beside the first."""
-    prefixes, files = zip(*(_split(path) for path in named), strict=True)
+    specs = [formats.Spec.of(str(path)) for path in named]
+    files = [Path(spec.path) for spec in specs]
     folder = Path(commonpath([path.absolute().parent for path in files]))
     places = [path.resolve() for path in files]
     if twice := next((path for path, place in zip(files, places, strict=True) if places.count(place) > 1), None):
         raise InputError("this file is named twice", file=str(twice), remedy="name each file once")
     problems, found = Problems(), []
-    for prefix, path in zip(prefixes, files, strict=True):
-        found += problems.of(partial(_recognise_named, prefix, path, folder, columns)) or []
+    for spec in specs:
+        found += problems.of(partial(_recognise_named, spec, folder, columns)) or []
     problems.done()
     plan = plan_workspace(found)
     _check_columns(found, columns or {}, [])
@@ -142,27 +143,19 @@ def _read_files(named: Sequence[Path], columns: Mapping[str, str] | None, output
     return Inputs(_workspace(plan, found, folder, where, format_list(names, 3)), plan)
 
 
-def _split(path: Path) -> tuple[str, Path]:
-    """The format in front of a path, and the path."""
-    spec = formats.Spec.of(str(path))
-    return spec.format, Path(spec.path)
-
-
-def _recognise_named(prefix: str, path: Path, folder: Path, columns: Mapping[str, str] | None) -> list[ReadFile]:
+def _recognise_named(spec: formats.Spec, folder: Path, columns: Mapping[str, str] | None) -> list[ReadFile]:
     """The contents of a file that the user named; an error names it in the same way."""
-    name = path.absolute().relative_to(folder).as_posix()
-    place = f"{prefix}:{folder / name}" if prefix else str(folder / name)
-    if prefix and path.is_dir():
-        return [ReadFile(name, "collection", f"{prefix}:{name}", formats.load(place))]
-    if not path.is_file():
-        found, remedy = "there is no such file or folder", missing_file_remedy(path)
+    path = Path(spec.path)
+    if not path.is_file() and not (spec.format and path.is_dir()):
+        problem, remedy = "there is no such file or folder", missing_file_remedy(path)
         if path.is_dir():
-            found, remedy = "this is a folder", "name one folder, or files"
+            problem, remedy = "this is a folder", "name one folder, or files"
         elif path.exists():
-            found, remedy = "this is a pipe or a device, not a file", "save it as a file, and name that"
-        raise InputError(found, file=str(path), remedy=remedy)
+            problem, remedy = "this is a pipe or a device, not a file", "save it as a file, and name that"
+        raise InputError(problem, file=str(path), remedy=remedy)
+    name = path.absolute().relative_to(folder).as_posix()
     try:
-        return recognise_file(place, name, columns)
+        return recognise_file(f"{spec.format}:{folder / name}" if spec.format else str(folder / name), name, columns)
     except InputError as error:
         raise error.copy(file=str(path)) from error
 
