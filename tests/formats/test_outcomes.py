@@ -69,6 +69,13 @@ def test_long_tables_are_read_as_they_are(tmp_path: Path) -> None:
     assert rows(path) == [("a", "1", "grade", -1.0)]
 
 
+def test_a_row_without_an_aspect_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("system,query,aspect,value\na,1,,0.5\na,2,f1,1\n")
+    with pytest.raises(TableError, match="aspect"):
+        outcomes.read(path)
+
+
 def test_a_table_without_its_header_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "grades.csv"
     path.write_text("a,q1,correct\na,q2,wrong\n")

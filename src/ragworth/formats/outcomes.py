@@ -157,7 +157,7 @@ def _read_wide(frame: pl.DataFrame, keys: pl.DataFrame, file: GradeFile, notes: 
 
 def _average_people(grades: pl.DataFrame, file: GradeFile, notes: list[str]) -> pl.DataFrame:
     """Average several grades by people for an answer; others twice are an error of the table."""
-    is_people = pl.col("aspect").str.to_lowercase().str.contains(PEOPLE, literal=True)
+    is_people = pl.col("aspect").str.to_lowercase().str.contains(PEOPLE, literal=True).fill_null(False)
     people = _average(grades.filter(is_people))
     if several := int(people["several"].sum()):
         answers, differ = format_count(several, "answer has", "answers have"), people["differ"].sum()
