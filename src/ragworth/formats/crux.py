@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -32,6 +31,7 @@ LISTS = '{"QUERY": [sub-question, …], …}, or [[rating, …], …] for each q
 LOG = "for each topic its name, then ['passage', …] and the line after it [[rating, …], …]"
 TOPIC_NAME = re.compile(r"[^\s\[\]]+")
 
+Row = TypeVar("Row")
 RatingRow = tuple[str, str, str, float]
 """Query, passage, sub-question and rating."""
 
@@ -48,7 +48,7 @@ def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     runs = [read_run(file, skip_bad_lines=skip_bad_lines) for file in run_files]
     collection = Collection.of(
         queries=[row for _, row in read_values(requests[0], [], skip=False, expected=REQUESTS, parse=_parse_request)],
-        subquestions=_read_subquestions(questions[0]),
+        subquestions=_read_lists(questions[0], _subquestions),
         ratings=_read_matrices(matrices[0], runs) if matrices else None,
         source=str(folder),
         notes=(f"{folder}: {format_list([file.name for file in matrices[1:]])} not read",) if matrices[1:] else (),
@@ -61,41 +61,31 @@ def _parse_request(value: Any) -> dict[str, str]:
     return {"query": as_id(item.get("id"), "id"), "text": as_text(item.get("request"), "request")}
 
 
-def _read_lists(path: Path) -> dict[str, list[Any]]:
-    document = as_dict(parse_json(b"".join(read_chunks(path))), "the file")
-    return {query: as_list(value, f"the value of {query!r}") for query, value in document.items()}
+def _read_lists(path: Path, rows_of: Callable[[str, list[Any]], list[Row]]) -> list[Row]:
+    """Read an object with a list for each query, of which ``rows_of`` makes rows."""
+    try:
+        document = as_dict(parse_json(b"".join(read_chunks(path))), "the file")
+        lists = {query: as_list(value, f"the value of {query!r}") for query, value in document.items()}
+        return [row for query, values in lists.items() for row in rows_of(query, values)]
+    except (ValueError, WrongLineError) as error:
+        raise FormatError(str(error)[:120], file=str(path), expected=LISTS) from error
 
 
-def _read_subquestions(path: Path) -> list[dict[str, str]]:
-    with _errors_of(path):
-        return [
-            {"query": query, "subquestion": str(number), "text": as_text(text, "sub-question")}
-            for query, texts in _read_lists(path).items()
-            for number, text in enumerate(texts)
-        ]
+def _subquestions(query: str, texts: list[Any]) -> list[dict[str, str]]:
+    return [
+        {"query": query, "subquestion": str(number), "text": as_text(text, "sub-question")}
+        for number, text in enumerate(texts)
+    ]
 
 
 def _read_matrices(path: Path, runs: list[Contexts]) -> Ratings:
     """Read the matrices for the passages of the run that the file's name ends in; the shortest name of several."""
     name = run_name(path).rpartition(".")[2]
-    rated = [run for run in runs if run.systems[0].startswith(name)]
+    rated = sorted((run for run in runs if run.systems[0].startswith(name)), key=lambda run: len(run.systems[0]))
     if not rated:
         raise FormatError(f"there is no run {name!r}, whose passages are rated", file=str(path), expected=FOLDER)
-    run = min(rated, key=lambda run: len(run.systems[0]))
-    passages = dict(run.frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
-    with _errors_of(path):
-        matrices = _read_lists(path).items()
-        rows = [row for query, matrix in matrices for row in _matrix_rows(query, passages.get(query, []), matrix)]
-    return _ratings(rows, path)
-
-
-@contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
-    """Say in which file the error is."""
-    try:
-        yield
-    except (ValueError, WrongLineError) as error:
-        raise FormatError(str(error)[:120], file=str(path), expected=LISTS) from error
+    passages = dict(rated[0].frame.group_by("query", maintain_order=True).agg("passage").iter_rows())
+    return _ratings(_read_lists(path, lambda query, rows: _matrix_rows(query, passages.get(query, []), rows)), path)
 
 
 def _matrix_rows(query: str, passages: list[str], matrix: list[Any]) -> list[RatingRow]:
