@@ -44,15 +44,6 @@ def test_hits_of_search_engines_keep_their_text(hit: dict[str, Any], save: Save)
     assert passages.rows() == [("d1", "Ann built it.")]
 
 
-def test_passages_by_id(save: Save) -> None:
-    shown = {"d2": {"text": "Ann built it.", "score": 0.2}, "d1": {"id": "own", "text": "It burnt down."}}
-    loaded = load(save("log.jsonl", as_lines({**MILL, "contexts": shown})))
-    assert loaded.contexts is not None and loaded.contexts.frame["passage"].to_list() == ["d2", "own"]
-    for other in ({"hit": {"text": "Ann"}, "more": {"source": "a.pdf"}}, {"d1": 0.3, "d2": 0.2}):
-        with pytest.raises(FormatError, match="neither doc_id nor text"):
-            load(save("log.jsonl", as_lines({**MILL, "contexts": other})))
-
-
 DOCUMENTS = (
     "[Document(id='d1', metadata={'source': 'a.pdf', 'page': nan, 'at': datetime.date(2024, 1, 2)}, "
     "page_content='Ann, \"the miller\", built it (n=1).'), (Document(page_content='It burnt down.'), 0.5)]"

@@ -115,13 +115,13 @@ HAYSTACK = LogSpec(
 ).format()
 
 
-@converter("reply")
+@converter
 def reply(messages: Any) -> Any:
     """Return the assistant's answer to the user's last message."""
     return find_answer([each for each in _after_question(messages) if role_of(each) == "assistant"])
 
 
-@converter("tool_results")
+@converter
 def tool_results(messages: Any) -> list[Any] | None:
     """Return what tools returned after the user's last message: passages, or texts."""
     results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
@@ -140,7 +140,7 @@ def _after_question(messages: Any) -> list[dict[str, Any]]:
     return listed[last + 1 :]
 
 
-@converter("search_results")
+@converter
 def search_results(output: Any) -> list[Any] | None:
     """Return the chunks that a file search found."""
     return [each for item in objects(output) for each in objects(item.get("results"))] or None

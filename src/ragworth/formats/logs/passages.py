@@ -54,14 +54,14 @@ class LoggedPassage(NamedTuple):
 
 
 def as_passages(value: Any) -> list[LoggedPassage] | None:
-    """Read texts, objects with a text or an id, ``{id: passage}``, or a response of a vector store."""
+    """Read texts, objects with a text or an id, or a response of a vector store."""
     value = parse_cell(value, "passage")
     if value is None:
         return None
     if isinstance(value, str):
         value = [value] if value.strip() else []
     if isinstance(value, Mapping):
-        value = _find_hits(value) or _named_passages(value)
+        value = _find_hits(value) or ([value] if value else [])
     if not isinstance(value, Sequence):
         raise WrongLineError(f"the passages are {quote_short(value, 24)}, not a list")
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
@@ -73,16 +73,6 @@ def are_passages(value: Any) -> bool:
         return isinstance(value, list) and all(each.text is not None for each in as_passages(value) or ())
     except WrongLineError:
         return False
-
-
-def _named_passages(value: Mapping[str, Any]) -> list[Any]:
-    """Return the passages of ``{id: text}`` or ``{id: {"text": …}}``; any other object is a passage itself."""
-    if set(value) & KNOWN_KEYS:
-        return [value]
-    if all(isinstance(each, str) for each in value.values()):
-        return [{"id": name, "text": text} for name, text in value.items()]
-    named = [{"id": name, **each} for name, each in value.items() if isinstance(each, Mapping) and "text" in each]
-    return named if len(named) == len(value) else [value]
 
 
 def _find_hits(response: Mapping[str, Any]) -> list[Any] | None:

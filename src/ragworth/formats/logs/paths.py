@@ -9,25 +9,21 @@ also inside the objects in which tools write them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ragworth.formats.logs.names import FIELDS, plain_name
 from ragworth.formats.logs.values import as_answer, as_row, parse_if_json
 
 Converter = Callable[[Any], Any]
-CONVERTERS: dict[str, Converter] = {"json": parse_if_json}
+CONVERTERS: dict[str, Converter] = {}
 """Converters by name. None stands for nothing, so that the next alternative counts."""
 
 
-def converter(name: str) -> Callable[[Converter], Converter]:
-    """Register a converter."""
-
-    def register(function: Converter) -> Converter:
-        CONVERTERS[name] = function
-        return function
-
-    return register
+def converter(function: Converter) -> Converter:
+    """Register a converter under the name of its function."""
+    CONVERTERS[function.__name__] = function
+    return function
 
 
 class Path(NamedTuple):
@@ -96,13 +92,11 @@ ROLES = {"user": ("user", "human"), "assistant": ("assistant", "ai")}
 MAX_DEPTH = 6
 
 
-@converter("user")
 def find_question(value: Any) -> str | None:
     """Return the question in an input: a text, a field of an object, or the last message of the user."""
     return _find(value, QUESTION_KEYS, "user")
 
 
-@converter("assistant")
 def find_answer(value: Any) -> str | None:
     """Return the answer in an output: a text, a field of an object, or the last message of the assistant.
 
@@ -161,34 +155,23 @@ def _find(value: Any, keys: tuple[str, ...], role: str, depth: int = 0) -> str |
     return None
 
 
-def _find_field(value: Any, field: str) -> Any:
+def find_field(value: Any, field: str) -> Any:
     """Return the value of a field of ours that an object has under a usual name, or None."""
     keys = {plain_name(key): key for key in reversed(value)} if isinstance(value, Mapping) else {}
     return next((value[keys[name]] for name in FIELDS[field] if name in keys), None)
 
 
-@converter("documents")
 def find_documents(value: Any) -> list[Any] | None:
     """Return the list of passages that an object has under a usual name, or None."""
-    passages = _find_field(parse_if_json(value), "passages")
+    passages = find_field(parse_if_json(value), "passages")
     return passages if isinstance(passages, list) else None
 
 
-@converter("passages")
-def find_passages(value: Any) -> Any:
-    """Return what an object calls passages."""
-    return _find_field(value, "passages")
-
-
-@converter("accepted")
-def find_accepted(value: Any) -> Any:
-    """Return what an object calls accepted answers."""
-    return _find_field(value, "accepted")
-
-
-@converter("only_text")
-def find_only_text(value: Any) -> str | None:
-    """Return the only text among the arguments of a function."""
-    arguments = value.values() if isinstance(value, Mapping) else ()
-    texts = [each for each in arguments if isinstance(each, str) and each.strip()]
-    return texts[0] if len(texts) == 1 else None
+CONVERTERS |= {
+    "user": find_question,
+    "assistant": find_answer,
+    "references": find_references,
+    "documents": find_documents,
+    "passages": partial(find_field, field="passages"),
+    "accepted": partial(find_field, field="accepted"),
+}

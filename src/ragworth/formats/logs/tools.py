@@ -22,32 +22,32 @@ from ragworth.formats.logs.names import GRADE_FIELDS, plain_name
 from ragworth.formats.logs.passages import as_passages
 from ragworth.formats.logs.paths import converter, find, find_answer
 from ragworth.formats.logs.tables import ERROR
-from ragworth.formats.logs.values import as_answer, as_row
+from ragworth.formats.logs.values import as_row, as_texts
 from ragworth.formats.values import objects
 
 GRADE_COLUMNS = {name for names in GRADE_FIELDS.values() for name in names}
 
 
-@converter("error")
+@converter
 def error(value: Any) -> str | None:
     """Return the status of an answer beside an error."""
     return ERROR if value else None
 
 
-@converter("cut")
+@converter
 def cut(value: Any) -> str | None:
     """Return the status of an answer by the reason why the model stopped."""
     return TRUNCATED if value in ("length", "max_tokens") else None
 
 
-@converter("from_one")
+@converter
 def from_one(value: Any) -> Any:
     """Return the number of a repeat that counts from 1."""
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
     return max(number - 1, 0) if isinstance(number, int) else number
 
 
-@converter("known_scores")
+@converter
 def known_scores(row: Row) -> dict[str, Any]:
     """Return the columns of numbers whose names say which way they are better."""
     names = [name for name in row if _is_score(str(name))]
@@ -59,7 +59,7 @@ def _is_score(name: str) -> bool:
     return direction_of_name(name) != 0 and plain_name(name) not in GRADE_COLUMNS
 
 
-@converter("without_hops")
+@converter
 def without_hops(passages: Any) -> Any:
     """Return passages as they were in the corpus: ragas' writer of multi-hop questions puts ``<1-hop>`` in front."""
     texts = as_passages(passages) or []
@@ -87,13 +87,13 @@ RAGAS = LogSpec(
 ).format()
 
 
-@converter("bars")
+@converter
 def bars(value: Any) -> Any:
     """Return texts that are joined by ``|``, as deepeval writes lists in tables and JSON lines."""
     return value.split("|") if isinstance(value, str) else value
 
 
-@converter("named_scores")
+@converter
 def named_scores(metrics: Any) -> dict[str, Any]:
     """Return the scores in a list of metrics by their names."""
     return {str(each["name"]): each.get("score") for each in objects(metrics) if each.get("name")}
@@ -129,7 +129,7 @@ def _note_end(row: Row, finder: FieldFinder) -> Row:
     return row
 
 
-@converter("inspect_grades")
+@converter
 def inspect_grades(scores: Any) -> dict[str, Any]:
     """Return the grades of a sample, with the values that inspect_ai's accuracy gives to its letters."""
     grades: dict[str, Any] = {}
@@ -248,9 +248,7 @@ OPEN_RAG_EVAL = LogSpec(
     },
 ).format()
 
-COMPARISON = re.compile(
-    r"equals|similar(:\w+)?|(model-graded-)?factuality|levenshtein|rouge-n|[bg]leu|meteor|i?contains-any"
-)
+COMPARISONS = ("equals", "contains", "icontains", "contains-any", "icontains-any", "similar", "factuality")
 """Assertions of promptfoo whose value is an accepted answer."""
 
 VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
@@ -276,17 +274,11 @@ def _promptfoo_result(row: Row, finder: FieldFinder) -> Row:
 
 
 def _compared_texts(assertions: list[dict[str, Any]], variables: Row) -> list[str] | None:
-    """The texts that assertions compare an answer with, with the variables filled in.
-
-    An answer that must contain several texts is not accepted for one of them.
-    """
-    whole = [each for each in assertions if COMPARISON.fullmatch(str(each.get("type")))]
-    contained = [each for each in assertions if each.get("type") in ("contains", "icontains")]
-    values = [each.get("value") for each in whole or (contained if len(contained) == 1 else [])]
-    listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
-    texts = [as_answer(each) or "" for each in listed if isinstance(each, str | int | float)]
+    """Return the texts that the only comparison accepts, with the variables filled in; with several, each is a part."""
+    values = [each.get("value") for each in assertions if each.get("type") in COMPARISONS]
+    texts = as_texts(values[0]) if len(values) == 1 else []
     filled = [VARIABLE.sub(lambda name: str(variables.get(name[1], name[0])), text) for text in texts]
-    return [text for text in dict.fromkeys(filled) if text and "{{" not in text and "://" not in text] or None
+    return [text for text in filled if "{{" not in text and "://" not in text] or None
 
 
 def _name_providers(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterator[tuple[int, Row]]:

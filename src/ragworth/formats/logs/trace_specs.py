@@ -248,7 +248,7 @@ MLFLOW = TraceSpec(
     id="span_id | context.span_id",
     parent="parent_span_id | parent_id",
     kind="attributes.mlflow.spanType",
-    input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs | inputs@only_text",
+    input="request | inputs | spans.0.attributes.mlflow.spanInputs | attributes.mlflow.spanInputs",
     output="outputs | predictions | response | spans.0.attributes.mlflow.spanOutputs | attributes.mlflow.spanOutputs",
     retrieved="attributes.mlflow.spanOutputs@documents | attributes.mlflow.spanOutputs",
     shown="@passages | outputs@documents | response@documents",
@@ -260,7 +260,7 @@ MLFLOW = TraceSpec(
 
 
 def read_record(row: Span) -> Iterator[Span]:
-    """Read a record of TruLens: its outermost retrievals, or else the contexts that feedback functions got."""
+    """Read a record of TruLens: its outermost retrievals, and its system."""
     record = as_row(parse_if_json(row.get("record_json"))) or row
     names = (find(row, "app_name | app_id") or record.get("app_id"), row.get("app_version"))
     retrievals: dict[int, list[Span]] = {}
@@ -274,15 +274,7 @@ def read_record(row: Span) -> Iterator[Span]:
         "system": ", ".join(str(each) for each in names if each),
         "state": "ERROR" if record.get("main_error") else None,
         "retrievals": retrievals[min(retrievals)] if retrievals else [],
-        "given": next((texts for column in row if (texts := _given_contexts(row, column))), None),
     }
-
-
-def _given_contexts(row: Span, column: str) -> list[Any]:
-    """The contexts in the calls of a feedback function: one in each call, or all in one."""
-    calls = objects(parse_if_json(row[column])) if column.endswith("_calls") else []
-    contexts = [find(call, "args.context | args.contexts | args.source") for call in calls]
-    return [text for each in contexts if each for text in (each if isinstance(each, list) else [each])]
 
 
 def read_feedback_columns(row: Span) -> NamedGrades:
@@ -307,7 +299,7 @@ TRULENS = TraceSpec(
     input="record_json.main_input | main_input | input | args",
     output="record_json.main_output | main_output | output",
     retrieved="rets",
-    shown="@passages | given",
+    shown="@passages",
     system="system",
     accepted="expected_response | @accepted",
     failed="state",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import io
 import math
 import re
@@ -39,8 +38,6 @@ def as_row(item: Any) -> Mapping[str, Any] | None:
         if callable(getattr(type(item), method, None)):
             fields = getattr(item, method)()
             return fields if isinstance(fields, Mapping) else None
-    if dataclasses.is_dataclass(item):
-        return {each.name: getattr(item, each.name) for each in dataclasses.fields(item)}
     return vars(item) if hasattr(item, "__dict__") else None
 
 
