@@ -99,12 +99,14 @@ class DistinctPassages(NamedTuple):
     others: list[tuple[str | None, LoggedPassage]]
 
 
-class ContextRow(NamedTuple):
+@dataclass(slots=True)
+class ContextRow:
     """A passage of a context, at its place."""
 
     system: str
     query: str
     rank: int
+    name: str
     passage: LoggedPassage
 
 
@@ -126,8 +128,6 @@ class LogBuilder:
         """The first record with accepted answers to each query."""
         self.texts: dict[str, str] = {}
         self.shown: list[ContextRow] = []
-        self.names: list[str] = []
-        """The ids of the passages shown."""
         self.notes: list[str] = []
         self.duplicates = 0
         self.no_references: list[int] = []
@@ -238,8 +238,8 @@ class LogBuilder:
                 different += shown[system, query] != context.names
                 continue
             shown[system, query] = context.names
-            self.names += context.names
-            self.shown += [ContextRow(system, query, n, each) for n, each in enumerate(context.passages, 1)]
+            named = zip(context.names, context.passages, strict=True)
+            self.shown += [ContextRow(system, query, rank, *each) for rank, each in enumerate(named, 1)]
             searches += [(system, query, name, p.hop, p.search) for name, p in context.others if p.hop is not None]
         if not shown:
             return None
@@ -256,7 +256,7 @@ class LogBuilder:
             "system": pl.Series([row.system for row in self.shown], dtype=pl.String),
             "query": pl.Series([row.query for row in self.shown], dtype=pl.String),
             "rank": pl.Series([row.rank for row in self.shown], dtype=pl.UInt32),
-            "passage": pl.Series(self.names, dtype=pl.String),
+            "passage": pl.Series([row.name for row in self.shown], dtype=pl.String),
             "score": pl.Series([row.passage.score for row in self.shown], dtype=pl.Float64),
         }
         if any(row.passage.hop is not None for row in self.shown):
@@ -276,38 +276,36 @@ class LogBuilder:
     def _collect_texts(self) -> None:
         """Collect the texts of passages. Those whose id has several texts get an id of their own in each query."""
         clashing: set[str] = set()
-        for name, row in zip(self.names, self.shown, strict=True):
+        for row in self.shown:
             text = row.passage.text
-            if text is not None and self.texts.setdefault(name, text) != text:
-                clashing.add(name)
+            if text is not None and self.texts.setdefault(row.name, text) != text:
+                clashing.add(row.name)
         if not clashing:
             return
         first = {name: self.texts.pop(name) for name in clashing}
         unique: dict[tuple[str, str], dict[str, str]] = {}
         example = ""
-        for number, (name, row) in enumerate(zip(self.names, self.shown, strict=True)):
-            if name not in clashing:
+        for row in self.shown:
+            if row.name not in clashing:
                 continue
-            text = first[name] if row.passage.text is None else row.passage.text
-            of_query = unique.setdefault((row.query, name), {})
+            text = first[row.name] if row.passage.text is None else row.passage.text
+            of_query = unique.setdefault((row.query, row.name), {})
             if text not in of_query:
-                new = f"{row.query}/{name}" + (f"#{len(of_query) + 1}" if of_query else "")
-                while new in self.texts:
-                    new += "~"
-                of_query[text] = new
-                self.texts[new] = text
-            self.names[number] = of_query[text]
-            example = example or f"{quote_short(name, 24)} is now {quote_short(of_query[text], 48)}"
+                name = f"{row.query}/{row.name}" + (f"#{len(of_query) + 1}" if of_query else "")
+                of_query[text] = name if name not in self.texts else f"{name}~{text_id(text)}"
+                self.texts[of_query[text]] = text
+            example = example or f"{quote_short(row.name, 24)} is now {quote_short(of_query[text], 48)}"
+            row.name = of_query[text]
         which = format_count(len(clashing), "passage id has", "passage ids have")
         self._note(f"{which} different texts in different contexts, so they got new ids ({example})")
 
     def _make_relevance(self) -> Judgments | None:
         """Make the table of labels of the passages shown, and of passages known to be relevant."""
         values: dict[tuple[str, str], float] = {}
-        for name, row in zip(self.names, self.shown, strict=True):
+        for row in self.shown:
             value = row.passage.relevance
-            if value is not None and values.setdefault((row.query, name), value) != value:
-                names = f"passage {quote_short(name, 24)} of query {quote_short(row.query, 24)}"
+            if value is not None and values.setdefault((row.query, row.name), value) != value:
+                names = f"passage {quote_short(row.name, 24)} of query {quote_short(row.query, 24)}"
                 raise FormatError(f"{names} has two relevance labels", file=self.source)
         values = dict.fromkeys(self._match_relevant(), 1.0) | values
         if not values:
@@ -322,20 +320,18 @@ class LogBuilder:
 
     def _match_relevant(self) -> list[tuple[str, str]]:
         """Find the passages known to be relevant among those shown, by id or text; the others become passages too."""
-        references = list(
-            dict.fromkeys((record.query, each) for record in self.records.values() for each in record.relevant)
-        )
-        wanted_queries = {query for query, _ in references}
-        shown: dict[str, dict[str, str]] = {}
-        for name, row in zip(self.names, self.shown, strict=True) if references else ():
-            if row.query in wanted_queries:
-                shown.setdefault(row.query, {})[name] = plain_text(self.texts.get(name, ""))
+        records = self.records.values()
+        references = list(dict.fromkeys((record.query, each) for record in records for each in record.relevant))
+        shown: dict[str, dict[str, str]] = {query: {} for query, _ in references}
+        for row in self.shown:
+            if row.query in shown:
+                shown[row.query][row.name] = plain_text(self.texts.get(row.name, ""))
         relevant: list[tuple[str, str]] = []
         unseen: dict[str, str] = {}
         hits = 0
         for query, passage in references:
             wanted = plain_text(passage.text or "")
-            texts = shown.get(query, {}).items()
+            texts = shown[query].items()
             matches = [name for name, text in texts if passage.id == name or _is_same(wanted, text)]
             hits += bool(matches)
             if not matches:
@@ -429,7 +425,8 @@ def is_missing_answer(text: str, accepted: Sequence[str]) -> bool:
 
 def is_error_message(text: str, accepted: Sequence[str]) -> bool:
     """Return whether a text is the message of a program, and has no accepted answer in it."""
-    return ERROR_TEXT.match(text) is not None and not any(plain_text(each) in plain_text(text) for each in accepted)
+    words = (rf"(?<!\w){re.escape(each.strip())}(?!\w)" for each in accepted)
+    return ERROR_TEXT.match(text) is not None and not any(re.search(each, text) for each in words)
 
 
 def _distinct(passages: Iterable[LoggedPassage]) -> DistinctPassages:
