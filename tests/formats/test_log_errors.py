@@ -13,6 +13,7 @@ from ragworth.core.errors import SURFACE, FormatError
 from ragworth.formats import load, load_records
 from ragworth.formats.contract import LoadedCollection
 from ragworth.formats.grades import GradeError
+from ragworth.workspace.files import read_run, recognise_file
 from tests.formats.sample_files import HERE, format_of
 
 Save = Callable[[str, str | bytes], Path]
@@ -219,6 +220,9 @@ def test_mapping_of_columns(save: Save) -> None:
     assert loaded.answers is not None
     assert loaded.answers.frame["text"].to_list() == ["Ines"]
     assert loaded.collection.passages["text"].to_list() == ["a"]
+    [named] = recognise_file(f"table:{path}", path.name, columns | {"reference": "Gold"})
+    assert named.kind == "log" and named.texts.equals(loaded.collection)
+    assert read_run(f"table:{path}", columns=columns).contexts == loaded.contexts
 
 
 def test_mapping_into_objects_and_of_grades() -> None:

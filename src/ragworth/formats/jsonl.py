@@ -83,8 +83,8 @@ def _check_writable(contexts: Contexts, path: PathOrStr) -> None:
     size = contexts.frame.group_by("system", "query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
     gaps = size.filter(pl.col("len") != pl.col("rank"))
     if gaps.height:
-        found = f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a JSON list can't represent"
-        raise FormatError(found, file=str(path), remedy=remedy)
+        problem = f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a JSON list can't represent"
+        raise FormatError(problem, file=str(path), remedy=remedy)
     if any(math.isinf(score) for score in contexts.frame["score"].drop_nulls()):
         raise FormatError("a score is infinite, which JSON can't represent", file=str(path), remedy=remedy)
 

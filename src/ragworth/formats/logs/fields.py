@@ -94,17 +94,15 @@ class FieldFinder:
         self.keys |= dict.fromkeys(names)
         used = self.mapped_columns - {self.mapped.get("query", "")}  # a text may be the id, too
         there = {plain_name(name): name for name in reversed(names) if name not in used}
-        found = {
-            field: paths if field in self.mapped else _present(paths, there) for field, paths in self.names.items()
-        }
-        answer = found.get("answer")
-        if answer and plain_name(answer[0].place) in PREDICTIONS and not found.get("accepted", True):
-            found["accepted"] = self._accepted_beside(answer[0].place, there.get("answer"))
-        paths = {field: each for field, each in found.items() if each}
+        paths = {field: each if field in self.mapped else _present(each, there) for field, each in self.names.items()}
+        answer = paths.get("answer")
+        if answer and plain_name(answer[0].place) in PREDICTIONS and not paths.get("accepted", True):
+            paths["accepted"] = self._accepted_beside(answer[0].place, there.get("answer"))
+        paths = {field: each for field, each in paths.items() if each}
         columns = {field: each[0].place for field, each in paths.items()}
         self.columns |= columns
-        places = {path.place for each in paths.values() for path in each}
-        used = places | self.mapped_columns | {place.partition(".")[0] for place in places | self.mapped_columns}
+        places = self.mapped_columns | {path.place for each in paths.values() for path in each}
+        used = places | {place.partition(".")[0] for place in places}
         return Layout(paths, columns, [name for name in names if name not in used])
 
     def _accepted_beside(self, prediction: str, key: str | None) -> list[Path]:
@@ -148,14 +146,14 @@ def _mapped_path(column: str) -> Path:
 
 def _present(paths: list[Path], there: Mapping[str, str]) -> list[Path]:
     """Return the paths that rows with these keys may have, up to the first that is a key."""
-    found: list[Path] = []
+    present: list[Path] = []
     for path in paths:
         first, dot, rest = path.place.partition(".")
         key, outer = there.get(plain_name(path.place)), there.get(plain_name(first))
         if key is not None or not path.place:
-            found.append(Path(key or "", path.convert))
+            present.append(Path(key or "", path.convert))
         elif dot and outer is not None:
-            found.append(Path(f"{outer}.{rest}", path.convert))
+            present.append(Path(f"{outer}.{rest}", path.convert))
         if key is not None and path.convert is None:
             break
-    return found
+    return present

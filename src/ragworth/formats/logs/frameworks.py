@@ -75,18 +75,20 @@ def _haystack_output(row: Row, finder: FieldFinder) -> Row:
         ):
             fields = {**whole, **fields}  # the output is in a field of its own
     parts = {name: part for name, part in fields.items() if isinstance(part, Mapping) and name != "scores"}
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
     for _, part in sorted(parts.items(), key=lambda each: "rank" in each[0].lower()):
-        found |= {name: part[name] for name in ("documents", "answers", "replies", "query", "question") if name in part}
-    fields = {**found, **fields}
+        outputs |= {
+            name: part[name] for name in ("documents", "answers", "replies", "query", "question") if name in part
+        }
+    fields = {**outputs, **fields}
     replies = fields.get("replies", fields.get("answers"))
     if isinstance(replies, list):
         if len(replies) > 1:
             finder.note("only the first of several replies to a question is read")
         first = as_row(replies[0]) if replies else None
         inner = as_row((first or {}).get("init_parameters")) or first or {}
-        known = {name: inner[name] for name in ("query", "documents") if inner.get(name)}
-        fields = {**known, **fields, "replies": find_answer([inner] if inner else replies[:1])}
+        of_answer = {name: inner[name] for name in ("query", "documents") if inner.get(name)}
+        fields = {**of_answer, **fields, "replies": find_answer([inner] if inner else replies[:1])}
     return {name: each for name, each in fields.items() if name not in parts}
 
 
@@ -125,13 +127,13 @@ def reply(messages: Any) -> Any:
 def tool_results(messages: Any) -> list[Any] | None:
     """Return what tools returned after the user's last message: passages, or texts."""
     results = [each for each in _after_question(messages) if each.get("role") in ("tool", "function")]
-    found: list[Any] = []
+    passages: list[Any] = []
     for message in results:
         content = parse_if_json(message.get("content"))
         listed = find(content, "results | documents | chunks | passages | hits | matches | data")
         items = listed if isinstance(listed, list) else content if isinstance(content, list) else [content]
-        found += items if are_passages(items) else [str(message["content"])] if message.get("content") else []
-    return found if results else None
+        passages += items if are_passages(items) else [str(message["content"])] if message.get("content") else []
+    return passages if results else None
 
 
 def _after_question(messages: Any) -> list[dict[str, Any]]:

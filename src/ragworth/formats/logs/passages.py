@@ -5,7 +5,7 @@ Passages are in the order of the log. Scores are better if higher, so distances 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ def _find_hits(response: Mapping[str, Any]) -> list[Any] | None:
     """Return the hits in a response to one query; None if it isn't one."""
     if isinstance(response.get("ids"), list) and any(name in response for name in ("documents", "distances")):
         return _chroma_hits(response)
-    hits = next((found for path in HITS if _are_hits(found := follow(response, path))), None)
+    hits = next((inner for path in HITS if _are_hits(inner := follow(response, path))), None)
     metric = next((name for key in ("metric", "result.distance") if (name := follow(response, key))), "")
     if hits is None or str(metric).lower() not in DISTANCES:
         return hits
@@ -153,11 +153,8 @@ def _passage_keys(names: tuple[object, ...]) -> PassageKeys:
 
 
 def _own_fields(row: Mapping[str, Any], keys: PassageKeys, rank: int) -> LoggedPassage:
-    text = next((value for key in keys.text if is_given(value := row[key]) and not isinstance(value, dict)), None)
-    name, score, relevance = (
-        next((value for key in names if is_given(value := row[key])), None)
-        for names in (keys.id, keys.score, keys.relevance)
-    )
+    text, name = _first_value(row, keys.text), _first_value(row, keys.id, objects=True)
+    score, relevance = _first_value(row, keys.score), _first_value(row, keys.relevance)
     hop, search = _hop_of(row), row.get("search")
     return LoggedPassage(
         None if text is None else as_text(text, f"text of passage {rank}"),
@@ -167,6 +164,13 @@ def _own_fields(row: Mapping[str, Any], keys: PassageKeys, rank: int) -> LoggedP
         hop,
         as_text(search, f"search of passage {rank}") if hop is not None and is_given(search) else None,
     )
+
+
+def _first_value(row: Mapping[str, Any], keys: Iterable[str], *, objects: bool = False) -> Any:
+    for key in keys:
+        if is_given(value := row[key]) and (objects or not isinstance(value, dict)):
+            return value
+    return None
 
 
 def _inner_fields(own: LoggedPassage, row: Mapping[str, Any], keys: PassageKeys, rank: int) -> LoggedPassage:

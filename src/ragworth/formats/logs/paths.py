@@ -41,8 +41,8 @@ class Path(NamedTuple):
         """Return the value at the place, or None."""
         place, convert = self
         is_key = isinstance(value, dict) and place and (place in value or "." not in place)
-        found = value.get(place) if is_key else follow(value, place)
-        return found if convert is None or found is None else convert(found)
+        inner = value.get(place) if is_key else follow(value, place)
+        return inner if convert is None or inner is None else convert(inner)
 
 
 @lru_cache(maxsize=4096)
@@ -55,8 +55,8 @@ def parse_paths(text: str) -> tuple[Path, ...]:
 def find(value: Any, paths: str) -> Any:
     """Return the first value that isn't None at one of the paths."""
     for path in parse_paths(paths):
-        if (found := path.get(value)) is not None:
-            return found
+        if (inner := path.get(value)) is not None:
+            return inner
     return None
 
 
@@ -111,8 +111,8 @@ def find_references(value: Any, depth: int = 0) -> list[str]:
     value = parse_if_json(value)
     if isinstance(value, Mapping) and depth <= MAX_DEPTH:
         inside = (find_references(value[key], depth + 1) for key in REFERENCE_KEYS if key in value)
-        if found := next((texts for texts in inside if texts), []):
-            return found
+        if texts_inside := next((texts for texts in inside if texts), []):
+            return texts_inside
     if isinstance(value, list) and depth <= MAX_DEPTH and not any(_is_message(each) for each in value):
         return [text for each in value for text in find_references(each, depth + 1)]
     text = find_answer(value)

@@ -182,8 +182,8 @@ def _join_pairs(rows: PlacedRows, finder: FieldFinder, reject: Reject) -> Iterat
         shared = {name: row[name] for name in row if name not in ("model1", "model2", "dataset", *labels)}
         for part, sign in (("model1", -0.5), ("model2", 0.5)):
             model = {name: find(row, f"{part}.{name}") for name in ("model_name", "response")}
-            kept = {**shared, "query_id": query, **model, "metrics": {}}
-            of_system = systems.setdefault((query, model["model_name"]), (place, kept))[1]
+            fields = {**shared, "query_id": query, **model, "metrics": {}}
+            of_system = systems.setdefault((query, model["model_name"]), (place, fields))[1]
             if of_system["response"] != model["response"]:
                 system = quote_short(model["model_name"], 24)
                 reject(place, f"query {quote_short(query, 24)} has two answers of system {system}")

@@ -202,8 +202,8 @@ def join_trace(row: Span) -> Iterator[Span]:
     info, data = (as_row(parse_if_json(trace.get(part))) or {} for part in ("info", "data"))
     joined = {**row, **info, **data}
     expected = {name[: -len("/value")]: value for name, value in row.items() if name.endswith("/value")}
-    given = parse_if_json(row.get("expectations"))
-    expected |= given if isinstance(given, Mapping) else {"expected_response": given} if given else {}
+    stated = parse_if_json(row.get("expectations"))
+    expected |= stated if isinstance(stated, Mapping) else {"expected_response": stated} if stated else {}
     joined["assessments"] = list_objects(joined.get("assessments"), "assessments")
     for each in joined["assessments"]:
         if (value := find(each, "expectation.value")) is not None:

@@ -249,12 +249,10 @@ def _find_passages(
     queries = [] if reranked or len(sources) == 1 else [_find_question(spec, step) for step, _ in sources]
     passages = [as_passages(documents or []) or [] for _, documents in sources]
     if len({text.strip() for text in queries if text}) < 2:
-        return [each for found in passages for each in found]
+        return [each for own in passages for each in own]
     hops = enumerate(zip(passages, queries, strict=True), 1)
     return [
-        each._replace(hop=hop, search=search)
-        for hop, (found, search) in hops
-        for each in found or [LoggedPassage(None)]
+        each._replace(hop=hop, search=search) for hop, (own, search) in hops for each in own or [LoggedPassage(None)]
     ]
 
 
