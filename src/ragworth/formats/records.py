@@ -72,8 +72,7 @@ def _read_dict(data: Mapping[str, Any]) -> MemoryRows:
     if len(lists) == len(data) > 1 and len({len(each) for each in lists}) == 1 and not rows:
         names = list(data)
         return _make_rows([dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)])
-    rows = _make_rows([dict(data)])
-    return rows._replace(document=dict(data))
+    return _make_rows([dict(data)])._replace(document=dict(data))
 
 
 def _make_rows(values: list[Any], *, cells: bool = False) -> MemoryRows:

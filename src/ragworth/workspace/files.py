@@ -142,8 +142,8 @@ def read_run(
     skip_bad_lines: bool = False,
 ) -> LoadedCollection:
     """Read a run or a log. Without a name, systems are named by the file, or after it."""
-    form, path, _ = formats.choose(spec, "contexts", columns)
-    if form.load_rows is None and form.name != "jsonl":
+    form, path, contents = formats.choose(spec, "contexts", columns)
+    if form.load_rows is None and form.name != "jsonl" and (contents or not columns):
         contexts = form.do("contexts")(path, system=name or None, ties=ties, skip_bad_lines=skip_bad_lines)
         loaded = LoadedCollection(Collection(), contexts)
     else:
@@ -349,7 +349,7 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
         raise EncodingError("it is no text in UTF-8", file=str(head))
     mapped = concerned_columns(head, columns)
     inner, form, contents = examine(head, mapped)
-    if form.load_rows is not None if form is not None else mapped:
+    if (form is not None and form.load_rows is not None) or (mapped and not contents):
         contents = [Contents("log")]
     if not contents:
         raise unknown_error(inner)

@@ -63,6 +63,10 @@ def _haystack_evaluation(document: Row) -> list[Any] | None:
     return [{**(row or {}), **run, "scores": grades or {}} for row, grades in zip_longest(rows, graded)]
 
 
+OUTPUTS = ("documents", "answers", "replies", "query", "question")
+"""Outputs of components that are fields of ours; those with a question only may be inputs."""
+
+
 def _haystack_output(row: Row, finder: FieldFinder) -> Row:
     """Return a row with the outputs of a pipeline's components as fields.
 
@@ -70,16 +74,12 @@ def _haystack_output(row: Row, finder: FieldFinder) -> Row:
     """
     fields = dict(as_row(row.get("init_parameters")) or row)  # GeneratedAnswer.to_dict
     for whole in [each for each in fields.values() if isinstance(each, Mapping)]:
-        if any(
-            isinstance(part, Mapping) and {"documents", "answers", "replies"} & set(part) for part in whole.values()
-        ):
+        if any(isinstance(part, Mapping) and {*OUTPUTS[:3]} & part.keys() for part in whole.values()):
             fields = {**whole, **fields}  # the output is in a field of its own
     parts = {name: part for name, part in fields.items() if isinstance(part, Mapping) and name != "scores"}
     outputs: dict[str, Any] = {}
     for _, part in sorted(parts.items(), key=lambda each: "rank" in each[0].lower()):
-        outputs |= {
-            name: part[name] for name in ("documents", "answers", "replies", "query", "question") if name in part
-        }
+        outputs |= {name: part[name] for name in OUTPUTS if name in part}
     fields = {**outputs, **fields}
     replies = fields.get("replies", fields.get("answers"))
     if isinstance(replies, list):
