@@ -54,8 +54,7 @@ def read_rows(path: str) -> list[dict[str, Any]]:
         return rows
     import polars as pl
 
-    from ragworth.formats.files import read_chunks
-    from ragworth.formats.tables import read_parquet
+    from ragworth.formats.files import read_chunks, read_parquet
 
     if suffixes.endswith(".parquet"):
         return read_parquet(path).to_dicts()

@@ -154,7 +154,7 @@ def test_answers_of_others(folder: Path) -> None:
         (("answer", "run.jsonl", "-M", "scripted:says.json", "--order", "odd"), "is not one of"),
         (("grade", "jugde", "run.jsonl"), "did you mean judge?"),
         (("grade", "text", "absent.parquet"), "absent.parquet"),
-        (("grade", "text", "qrels.txt"), "unknown file extension"),
+        (("grade", "text", "qrels.txt"), "needs a 'system' column"),
         (("grade", "coverage", "theirs.csv", "-M", "scripted:says.json"), "coverage needs sub-questions"),
         (("grade", "utility", "theirs.csv", "-q", "qrels.txt"), "no answers of the system '(none)'"),
         (("grade", "text", "broken.csv"), "'shown' holds"),

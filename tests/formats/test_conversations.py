@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ragworth import formats
-from ragworth.core.errors import FormatError
+from ragworth.core.errors import FormatError, TableError
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Message, Turn, turns_of
 from ragworth.formats import conversations, texts
@@ -177,7 +177,7 @@ def test_mtrag_passages_of_the_whole_file(tmp_path: Path) -> None:
     path.write_text(json.dumps(whole))
     assert load(path, "mtrag").passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
     path.write_text(json.dumps(whole | {"documents": [context, context | {"text": "Elsewhere."}]}))
-    with pytest.raises(FormatError, match="record 2: the passage 'd1' has another text before"):
+    with pytest.raises(TableError, match="the passage 'd1' occurs twice"):
         formats.load(path)
 
 

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from ragworth.formats import columns
 from ragworth.formats.columns import (
-    COMMENT,
     ColumnRows,
     LineLayout,
-    _clean_rows,
     _parse_by_line,
     _parse_fast,
-    is_row,
     read_columns,
 )
 from ragworth.formats.files import split_lines
@@ -94,13 +91,8 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
     return name, text if draw(st.booleans()) else text.removesuffix(b"\n")
 
 
-def fast(chunk: bytes, layout: LineLayout) -> pl.DataFrame | None:
-    rows = _clean_rows(chunk, len(layout.columns))
-    return None if rows is None else _parse_fast(rows, layout)
-
-
 def check(layout: LineLayout, chunk: bytes) -> None:
-    quick = fast(chunk, layout)
+    quick = _parse_fast(chunk, layout)
     event("fast" if quick is not None else "careful")
     if quick is None:
         return
@@ -151,10 +143,10 @@ def test_soup(name: str, chunk: bytes) -> None:
 def test_where_pieces_end_does_not_matter(case: tuple[str, bytes], piece: int) -> None:
     """A piece is only how much of a chunk is looked at together."""
     name, chunk = case
-    whole = fast(chunk, LAYOUTS[name])
+    whole = _parse_fast(chunk, LAYOUTS[name])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK_BYTES", piece)
-        pieces = fast(chunk, LAYOUTS[name])
+        pieces = _parse_fast(chunk, LAYOUTS[name])
     assert (whole is None) == (pieces is None)
     if whole is not None and pieces is not None:
         assert whole.equals(pieces)
@@ -177,18 +169,9 @@ CLEAN = {
 @pytest.mark.parametrize("layout", CLEAN)
 def test_usual_layouts_go_the_fast_way(layout: str) -> None:
     """Otherwise the tests above would compare nothing."""
-    frame = fast(CLEAN[layout], QRELS)
+    frame = _parse_fast(CLEAN[layout], QRELS)
     assert frame is not None
     assert frame.rows() == [("q", "d", 1.0), ("q", "e", 0.5)]
-
-
-@examples(300)
-@given(chunk=soup)
-@example(chunk=b"\r\n \t#q\x0b# \r#\n\n#")
-def test_comments_are_found_alike(chunk: bytes) -> None:
-    """By the pattern that takes them out of a chunk, and in the lines that are read one by one."""
-    remarks = [line.lstrip() for line in split_lines(chunk) if line.strip() and not is_row(line)]
-    assert COMMENT.findall(b"\n" + chunk) == remarks
 
 
 def test_reading_needs_no_careful_way_for_a_clean_file(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +179,7 @@ def test_reading_needs_no_careful_way_for_a_clean_file(save: Save, monkeypatch: 
         raise AssertionError("a clean chunk was read line by line")
 
     monkeypatch.setattr(columns, "_parse_by_line", refuse)
-    read = read_columns(save("qrels", CLEAN["padded"]), QRELS)
+    read = read_columns(save("qrels", CLEAN["padded"]), QRELS, other=RUN)
     assert read.frame.equals(pl.DataFrame({"query": ["q", "q"], "passage": ["d", "e"], "relevance": [1.0, 0.5]}))
 
 

@@ -38,7 +38,7 @@ def test_a_link_to_a_file(links: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("dangling.run", "this is a link to 'nowhere.run', which doesn't exist"),
+        ("dangling.run", "no such file"),
         ("self.run", "cannot be read: Too many levels of symbolic links"),
         ("a.run", "cannot be read: Too many levels of symbolic links"),
         ("folder", "this is a folder, not a file"),

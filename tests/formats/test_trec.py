@@ -199,20 +199,6 @@ def test_ranks_and_scores_that_are_swapped(save: Save) -> None:
         read_run(save("c.run", swapped.replace("310", "31.5")))
 
 
-def test_several_systems_in_one_run_are_noted(save: Save) -> None:
-    first, second = "q1 Q0 d1 1 2.0 bm25\n", "q1 Q0 d{} 2 1.0 dense\n"
-    assert read_run(save("a.run", first + first.replace("q1", "q2"))).notes == ()
-    (note,) = read_run(save("b.run", first + second.format(2))).notes
-    assert "the tags differ ('bm25', 'dense')" in note
-    assert "awk '{print > ($6 \".run\")}'" in note
-    inside = first + second.format(2) + first.replace("q1", "q2")
-    for text in (inside, "#a\n" + inside.replace(" ", "  "), inside.replace("dense", "d\xe9").encode("latin-1")):
-        (note,) = read_run(save("d.run", text)).notes
-        assert "the tags differ ('bm25', 'd" in note
-    with pytest.raises(FormatError, match="split it if it holds several"):
-        read_run(save("c.run", first + second.format(1)))
-
-
 @pytest.mark.parametrize("name", ["run.tsv", "run.txt"])
 @pytest.mark.parametrize("query", ["1", "1083"])  # a column that occurs twice, and one that doesn't
 def test_runs_of_ms_marco_need_a_header_that_the_error_tells(name: str, query: str, save: Save) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,9 +160,6 @@ def test_comments_in_qrels_are_skipped(ends: str, chunk: int, save: Save, monkey
     assert judgments.frame.select("query", "passage", "value").rows() == [("q1", "d1", 1.0), ("q1", "d2", 0.0)]
     ratings = read_ratings(save("ratings", COMMENTED.replace(" 0 ", " 1 ").replace("\n", ends)))
     assert ratings.frame.select("subquestion", "passage", "value").rows() == [("1", "d1", 1.0), ("1", "d2", 0.0)]
-    for table, row in ((judgments, "#q1 0 d3 1"), (ratings, "#q1 1 d3 1")):
-        (note,) = table.notes
-        assert f"1 comment that could be rows, such as '{row}'" in note
 
 
 def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:
@@ -177,27 +173,8 @@ def test_a_comment_of_four_words_changes_no_score(save: Save) -> None:
 
 def test_nothing_but_comments_is_no_run(save: Save) -> None:
     """Such as a run whose queries are called #1, #2, …"""
-    with pytest.raises(FormatError, match=r"no rows: the file is empty except for comments \(#\)"):
+    with pytest.raises(FormatError, match=r"no rows: the file is empty except for empty lines and comments \(#\)"):
         read_contexts(save("run", "#1 Q0 d1 1 2 t\n#2 Q0 d1 1 2 t\n"))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_read_once(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    caught: list[Exception] = []
-
-    def read() -> None:
-        try:
-            read_judgments(path)
-        except FormatError as error:
-            caught.append(error)
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    path.write_text(RUN)
-    reader.join(10)
-    assert list(map(type, caught)) == [RunGivenError]
 
 
 @contextmanager
@@ -227,13 +204,10 @@ def test_what_is_piped_in_can_be_read_again(path: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_duplicates_in_a_named_pipe(tmp_path: Path) -> None:
+def test_a_named_pipe_can_be_read_only_once(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "pipe")
-    writer = threading.Thread(target=lambda: path.write_text("q1 Q0 d1 1 2.5 t\nq1 Q0 d1 2 1.5 t\n"), daemon=True)
-    writer.start()
-    with pytest.raises(FormatError, match="passage 'd1' occurs twice for query 'q1'"):
+    with pytest.raises(FormatError, match="this is a named pipe"):
         read_contexts(path)
-    writer.join(10)
 
 
 def test_json_without_an_extension_is_named(save: Save) -> None:

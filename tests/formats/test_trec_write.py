@@ -113,7 +113,7 @@ def test_a_byte_order_mark_at_the_start_is_no_part_of_an_id(tmp_path: Path) -> N
 def test_white_space_in_ids_is_refused(space: str, column: str, tmp_path: Path) -> None:
     ids = {"system": "s", "query": "q", "passage": "d"} | {column: f"a{space}b"}
     made = Contexts({name: [value] for name, value in ids.items()} | {"score": [1.0]})
-    with pytest.raises(FormatError, match=f"the {column} .* contains white space") as caught:
+    with pytest.raises(FormatError, match=f"TREC files can't have the {column} ") as caught:
         write(made, tmp_path / "run")
     assert caught.value.file == str(tmp_path / "run")
     assert caught.value.remedy
@@ -129,7 +129,7 @@ def test_white_space_in_ids_is_refused(space: str, column: str, tmp_path: Path) 
     ],
 )
 def test_a_query_whose_lines_would_be_comments_is_refused(made: Contexts | Judgments | Ratings, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="the query '#7' starts with '#'"):
+    with pytest.raises(FormatError, match="TREC files can't have the query '#7'"):
         write(made, tmp_path / "file")
     assert not (tmp_path / "file").exists()
 

@@ -498,15 +498,6 @@ def test_an_answer_beside_a_system_or_a_grade_is_the_systems(more: dict[str, Any
         load(path)
 
 
-@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n'])
-def test_the_line_of_excel_above_the_header(first: str, save: Save) -> None:
-    path = save("log.csv", f"{first}question;response;expected\nWho?;Ann, or Bob;Ann\n")
-    assert load(path).collection.answers["text"].to_list() == ["Ann"]
-    with pytest.raises(FormatError) as caught:
-        load(save("log.csv", f"{first}question;response;expected\nWho?;Ann;Ann\nWhen?;1820\n"))
-    assert caught.value.line == 4
-
-
 def test_an_answer_beside_a_prediction_is_accepted_also_with_contexts(save: Save) -> None:
     row = {"question": "Who built it?", "prediction": "Bo", "answer": "Ada", "contexts": ["Ada built it."]}
     loaded = load(save("log.jsonl", as_lines(row)))

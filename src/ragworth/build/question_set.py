@@ -121,7 +121,7 @@ def read_question_set(paths: Iterable[str], *, level: float = 1.0) -> QuestionSe
     folder = Path(named[0])
     drafts = Drafts.read(folder / DRAFTS_FILE) if len(named) == 1 and (folder / DRAFTS_FILE).is_file() else Drafts()
     if any(draft.kind == QUESTION for draft in drafts):
-        passages, notes = read_texts(folder / "passages.jsonl", kind="passage", skip_bad_lines=False)
+        passages, notes = read_texts(folder / "passages.jsonl", kind="passages", skip_bad_lines=False)
         if not drafts.kept:
             raise InputError("no question of this collection was kept", file=str(folder), expected="at least one")
         kept = from_drafts(drafts.kept, passages.select("passage", "text"))

@@ -64,7 +64,7 @@ def _read(path: str) -> Any:
     import polars as pl
 
     from ragworth.core.errors import FormatError
-    from ragworth.formats.tables import read_parquet
+    from ragworth.formats.files import read_parquet
 
     if not path.endswith(".jsonl"):
         return read_parquet(path)

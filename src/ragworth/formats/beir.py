@@ -60,8 +60,8 @@ def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
 def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     folder, file = _find_split(Path(path))
     relevance = read_qrels(file, skip_bad_lines=skip_bad_lines)
-    queries, query_notes = read_texts(_find_file(folder, "queries.jsonl"), kind="query", skip_bad_lines=skip_bad_lines)
-    passages, notes = read_texts(_find_file(folder, "corpus.jsonl"), kind="passage", skip_bad_lines=skip_bad_lines)
+    queries, query_notes = read_texts(_find_file(folder, "queries.jsonl"), "queries", skip_bad_lines=skip_bad_lines)
+    passages, notes = read_texts(_find_file(folder, "corpus.jsonl"), "passages", skip_bad_lines=skip_bad_lines)
     judged = queries.join(relevance.frame.select("query").unique(), on="query", how="semi", maintain_order="left")
     return LoadedCollection(
         Collection.of(

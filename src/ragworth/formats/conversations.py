@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.collection import Collection
@@ -42,62 +41,15 @@ SPEAKERS = {"user": "user", "assistant": "assistant", "agent": "assistant"}
 TASK_SEPARATOR = "<::>"
 
 
-class AcceptedAnswer(NamedTuple):
-    """An accepted answer to a turn."""
+class LinkedText(NamedTuple):
+    """An accepted answer to a query, or the text of a passage."""
 
-    query: str
+    part: Literal["answers", "passages"]
+    name: str
     text: str
 
 
-class Passage(NamedTuple):
-    """A passage that a file of conversations has beside its turns."""
-
-    passage: str
-    text: str
-
-
-Items = Iterator[Turn | AcceptedAnswer | Passage]
-
-
-@dataclass
-class ConversationBuilder:
-    """Collects turns, answers and passages, and builds a collection of them."""
-
-    turns: dict[str, Turn] = field(default_factory=dict)
-    answers: dict[AcceptedAnswer, None] = field(default_factory=dict)
-    passages: dict[str, str] = field(default_factory=dict)
-    _places: set[tuple[str, int]] = field(default_factory=set)
-
-    def add(self, item: Turn | AcceptedAnswer | Passage) -> None:
-        """Add an item. A turn that occurs twice is wrong, and so is a passage with two texts."""
-        if isinstance(item, Passage):
-            if self.passages.setdefault(item.passage, item.text) != item.text:
-                raise WrongLineError(f"the passage {quote_short(item.passage, 40)} has another text before")
-        elif isinstance(item, AcceptedAnswer):
-            self.answers |= {item: None} if item.text.strip() else {}
-        else:
-            place = (item.conversation, item.number)
-            if item.query in self.turns or place in self._places:
-                which = f"turn {item.number} of conversation {quote_short(item.conversation, 40)}"
-                raise WrongLineError(f"{which} occurs twice")
-            if not item.question.strip():
-                raise WrongLineError("the question is empty")
-            self.turns[item.query] = item
-            self._places.add(place)
-
-    def build(self, source: str, notes: tuple[str, ...]) -> LoadedCollection:
-        """The collection of everything that was added."""
-        turns = list(self.turns.values())
-        passages = [Passage(*each)._asdict() for each in self.passages.items()]
-        collection = Collection.of(
-            queries={"query": [turn.query for turn in turns], "text": [turn.question for turn in turns]},
-            turns=[_turn_row(turn) for turn in turns],
-            answers=[answer._asdict() for answer in self.answers] or None,
-            passages=passages or None,
-            source=source,
-            notes=notes,
-        )
-        return LoadedCollection(collection)
+Items = Iterator[Turn | LinkedText]
 
 
 def _turn_row(turn: Turn) -> dict[str, Any]:
@@ -116,7 +68,9 @@ def _load(
 ) -> LoadedCollection:
     """Read a file of JSON objects, or one object with ``lists`` of them. All bad rows are in one error."""
     bad: list[BadLine] = []
-    builder = ConversationBuilder()
+    turns: list[Turn] = []
+    texts: dict[LinkedText, None] = {}
+    seen: set[object] = set()
 
     def find_rows(document: Mapping[str, Any]) -> list[Any] | None:
         """The rows inside a file's only object; None if it is a row itself."""
@@ -126,14 +80,36 @@ def _load(
     for place, value in rows.values:
         try:
             for item in list(parse(as_dict(value, "the row"))):
-                builder.add(item)
+                if isinstance(item, LinkedText):
+                    texts |= {item: None} if item.text.strip() else {}
+                else:
+                    _check_turn(item, seen)
+                    turns.append(item)
         except WrongLineError as error:
             reject_row(rows, bad, place, str(error), skip=skip_bad_lines, expected=expected)
     if bad and not skip_bad_lines:
         raise bad_rows_error(rows, bad, expected)
-    if not builder.turns:
+    if not turns:
         raise empty_file_error(path, expected)
-    return builder.build(str(path), skipped_note(path, bad))
+    collection = Collection.of(
+        queries={"query": [turn.query for turn in turns], "text": [turn.question for turn in turns]},
+        turns=[_turn_row(turn) for turn in turns],
+        answers=[{"query": each.name, "text": each.text} for each in texts if each.part == "answers"] or None,
+        passages=[{"passage": each.name, "text": each.text} for each in texts if each.part == "passages"] or None,
+        source=str(path),
+        notes=skipped_note(path, bad),
+    )
+    return LoadedCollection(collection)
+
+
+def _check_turn(turn: Turn, seen: set[object]) -> None:
+    """Reject a turn without a question, and one that was seen already."""
+    names = {turn.query, (turn.conversation, turn.number)}
+    if names & seen:
+        raise WrongLineError(f"turn {turn.number} of conversation {quote_short(turn.conversation, 40)} occurs twice")
+    if not turn.question.strip():
+        raise WrongLineError("the question is empty")
+    seen |= names
 
 
 def _turn_number(value: object, what: str) -> int:
@@ -166,7 +142,7 @@ def _parse_own(row: dict[str, Any]) -> Items:
     history = tuple(_message(each) for each in messages if not is_instruction(each))
     yield Turn(query, conversation, number, as_text(row.get("text"), "text"), history, _optional_text(row, "rewrite"))
     for text in as_list(row.get("answers") or [], "the answers"):
-        yield AcceptedAnswer(query, as_text(text, "answers"))
+        yield LinkedText("answers", query, as_text(text, "answers"))
 
 
 def _parse_canard(row: dict[str, Any]) -> Items:
@@ -207,16 +183,16 @@ def _parse_task(row: dict[str, Any]) -> Items:
         raise WrongLineError("the input doesn't end with a turn of the user")
     yield Turn(query, conversation, _turn_number(int(number), "turn"), said[-1].text, tuple(said[:-1]))
     for target in row.get("targets") or []:
-        yield AcceptedAnswer(query, as_text(as_dict(target, "a target").get("text"), "text of a target"))
+        yield LinkedText("answers", query, as_text(as_dict(target, "a target").get("text"), "text of a target"))
     contexts = [as_dict(each, "a context") for each in row.get("contexts") or []]
     yield from (_parse_document(each) for each in contexts if "text" in each)
 
 
-def _parse_document(document: dict[str, Any]) -> Passage:
+def _parse_document(document: dict[str, Any]) -> LinkedText:
     """A passage, with its title in front if the text doesn't begin with it."""
     title, text = _optional_text(document, "title"), as_text(document.get("text"), "text of a passage")
     whole = f"{title}\n{text}" if title and not text.startswith(title) else text
-    return Passage(as_id(document.get("document_id"), "document_id"), whole)
+    return LinkedText("passages", as_id(document.get("document_id"), "document_id"), whole)
 
 
 def write(collection: Collection, path: PathOrStr) -> None:

@@ -13,7 +13,6 @@ import csv
 import io
 import os
 import re
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,9 +21,9 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError, InputError, format_count, format_names, quote_short
 from ragworth.data.coercion import header_hint
 from ragworth.formats.files import (
+    NOT_UTF8,
     PathOrStr,
     bad_lines_error,
-    check_bad_lines,
     empty_file_error,
     last_line_end,
     normalize_newlines,
@@ -33,17 +32,6 @@ from ragworth.formats.files import (
 
 UNNAMED = "Unnamed: 0"
 """What pandas calls a column whose header is empty: the index of a data frame."""
-
-SEPARATOR_LINE = re.compile(rb'\A"?sep=[;,\t]"?\r?\n')
-"""What Excel writes above the header to name the separator."""
-
-NOT_UTF8 = "not UTF-8 text"
-TO_UTF8 = "save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {} > utf8.csv"
-CSV_ERRORS = {
-    "unexpected end of data": "a quote is opened but never closed",
-    "expected after": "there is text after a closing quote",
-}
-"""Parts of Python's messages, which say what its parser expected, and what is wrong with the quotes."""
 
 SAFE_CSV_VARIABLE = "RAGWORTH_SAFE_CSV"
 FORMULA = r"^[=+\-@\t\r\n＝＋－＠]"
@@ -63,9 +51,6 @@ class CsvRows(NamedTuple):
 def read_text_csv(path: PathOrStr, data: bytes | None = None) -> CsvRows:
     """Read a file, or its first rows, with all fields as text. The header determines the separator."""
     data = b"".join(read_chunks(path)) if data is None else data
-    if first := SEPARATOR_LINE.match(data):
-        rows = read_text_csv(path, data[first.end() :])
-        return CsvRows(rows.frame, rows.line + 1, [BadLine(each.line + 1, each.found) for each in rows.bad])
     if b'"' not in data:  # otherwise, line ends may be part of a cell
         data = normalize_newlines(data).rstrip(b"\n") + b"\n"
     names, separator = _read_header(path, data)
@@ -83,13 +68,6 @@ def rows_end(data: bytes) -> int:
     return end if end > data.find(b"\n") + 1 else 0
 
 
-def encoding_error(path: PathOrStr, bad: list[BadLine]) -> FormatError | None:
-    """The error for a file with another encoding; None if something else is wrong with a line."""
-    if not bad or not all(each.found.startswith(NOT_UTF8) for each in bad):
-        return None
-    return bad_lines_error(path, bad, "UTF-8").copy(remedy=TO_UTF8.format(Path(path).name))
-
-
 def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
     """The names of the columns, and the separator: the sign that is most frequent in the header."""
     header = data.partition(b"\n")[0].rstrip(b"\r")
@@ -98,15 +76,10 @@ def _read_header(path: PathOrStr, data: bytes) -> tuple[list[str], str]:
     separator = max("\t,;", key=lambda sign: header.count(sign.encode()))
     try:
         names = [name.strip() for name in next(csv.reader([header.decode("utf-8")], delimiter=separator, strict=True))]
-    except (UnicodeDecodeError, csv.Error) as error:
-        encoded = isinstance(error, UnicodeDecodeError)
-        raise FormatError(
-            "the header is not UTF-8 text" if encoded else f"the header: {error}",
-            file=str(path),
-            line=1,
-            expected="column names",
-            remedy=TO_UTF8.format(Path(path).name) if encoded else "",
-        ) from error
+    except UnicodeDecodeError as error:
+        raise bad_lines_error(path, [BadLine(1, f"the header is {NOT_UTF8}")], "column names") from error
+    except csv.Error as error:
+        raise FormatError(f"the header: {error}", file=str(path), line=1, expected="column names") from error
     if len(names) > 1:
         # pandas writes its index without a name, and spreadsheets write empty columns
         names = [name or f"Unnamed: {number}" for number, name in enumerate(names)]
@@ -156,22 +129,18 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
         start = reader.line_num
         for row in reader:
             line, start = start + 1, reader.line_num
-            if not row:
-                continue
             if len(row) == len(names) and _is_text(row):
                 rows.append([cell or None for cell in row])
                 lines.append(line)
-                continue
-            fields = f"{format_count(len(row), 'field')} instead of {len(names)} in "
-            problem = fields if len(row) != len(names) else f"{NOT_UTF8}: "
-            bad.append(BadLine(line, f"{problem}{quote_short(separator.join(row), 60)}"))
-            check_bad_lines(path, bad)
+            elif row:
+                fields = f"{format_count(len(row), 'field')} instead of {len(names)} in "
+                problem = fields if len(row) != len(names) else f"{NOT_UTF8}: "
+                bad.append(BadLine(line, f"{problem}{quote_short(separator.join(row), 60)}"))
     except csv.Error as error:
-        problem = next((words for part, words in CSV_ERRORS.items() if part in str(error)), str(error))
         raise FormatError(
-            f"cannot be read as CSV: {problem}",
+            f"cannot be read as CSV: {error}",
             file=str(path),
-            line=max(start + 1, 1),
+            line=start + 1,
             expected="quotes around a whole cell, and doubled inside",
             remedy="fix the quotes of this row",
         ) from error

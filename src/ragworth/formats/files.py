@@ -15,14 +15,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from io import BufferedReader, RawIOBase
-from itertools import islice
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, cast
 
+import polars as pl
+
 from ragworth.core.errors import BadLine, FormatError, Hint, format_count, quote_short
 from ragworth.core.files import open_output
 from ragworth.core.nested_text import MIN_UNPACKED_SIZE, max_line, max_ratio
+from ragworth.data import coercion
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -32,15 +34,13 @@ else:
 CHUNK = 16 << 20
 """Bytes read and parsed at a time. Memory beyond the result stays within a few of these."""
 
-MAX_BAD_LINES = 1_000_000
-"""Maximum number of bad lines in a file, skipped or not."""
-
 STDIN = "-"
 """The path of what is piped in."""
 
 OPEN_FILE = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
-"""Paths of files that the process has open. Through a named pipe, the next reader gets something else."""
+"""Paths of files that the process has open."""
 
+NOT_UTF8 = "not UTF-8 text"
 BOM = b"\xef\xbb\xbf"
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF16_SAMPLE = 16
@@ -73,17 +73,15 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
     if (content := getattr(path, "content", None)) is not None:
         yield io.BytesIO(content)
         return
+    if "\0" in str(path):
+        raise FormatError("invalid file name", file=repr(str(path)), remedy="check the path")
     try:
-        with seekable_path(path).open("rb") as raw:
+        with _seekable_path(path).open("rb") as raw:
             _check_signature(path, raw.peek(UTF16_SAMPLE)[:UTF16_SAMPLE])
             with ExitStack() as stack:
                 yield _unpack(path, raw, stack)
-    except ValueError as error:
-        if "null byte" not in str(error):
-            raise
-        raise FormatError("invalid file name", file=repr(str(path)), remedy="check the path") from error
     except FileNotFoundError as error:
-        raise FormatError(_not_found_message(path), file=str(path), remedy=missing_file_remedy(path)) from error
+        raise FormatError("no such file", file=str(path), remedy=missing_file_remedy(path)) from error
     except IsADirectoryError as error:
         remedy = "name the files in it, such as FOLDER/bm25.run"
         raise FormatError("this is a folder, not a file", file=str(path), remedy=remedy) from error
@@ -120,17 +118,14 @@ def _unpack(path: PathOrStr, raw: BufferedReader, stack: ExitStack) -> IO[bytes]
     if not head.startswith((GZIP, ZSTD)):
         return raw
     packed = cast(IO[bytes], stack.enter_context((gzip.open if head.startswith(GZIP) else zstd.open)(raw)))
-    unpacked = BufferedReader(_Unpacked(packed, str(path), os.fstat(raw.fileno()).st_size))
-    if unpacked.peek(4).startswith((GZIP, ZSTD)):
-        raise FormatError("this is compressed twice", file=str(path), remedy="unpack it once")
-    return cast(IO[bytes], unpacked)
+    return cast(IO[bytes], BufferedReader(_Unpacked(packed, str(path), os.fstat(raw.fileno()).st_size)))
 
 
 class _Unpacked(RawIOBase):
     """Decompressed content, limited in proportion to the compressed size: a few kilobytes can unpack to gigabytes."""
 
     def __init__(self, stream: IO[bytes], file: str, size: int) -> None:
-        self.stream, self.file, self.ratio = cast(BufferedReader, stream), file, max_ratio()
+        self.stream, self.file, self.ratio = (cast(BufferedReader, stream), file, max_ratio())
         self.left = max(MIN_UNPACKED_SIZE, self.ratio * size)
 
     def readable(self) -> bool:
@@ -155,13 +150,6 @@ def missing_file_remedy(path: PathOrStr) -> str:
     return "check the path" if str(path) != STDIN else "standard input isn't read: save it as a file, and name that"
 
 
-def _not_found_message(path: PathOrStr) -> str:
-    # Unlike pathlib's is_symlink, islink returns False for an invalid file name.
-    if os.path.islink(path):  # noqa: PTH114
-        return f"this is a link to {quote_short(os.readlink(path))}, which doesn't exist"  # noqa: PTH115
-    return "no such file"
-
-
 _lock = Lock()
 
 
@@ -171,15 +159,17 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="ragworth-")
 
 
-def seekable_path(path: PathOrStr) -> Path:
+def _seekable_path(path: PathOrStr) -> Path:
     """The path itself; for what is piped in, a copy that can be read more than once."""
     piped = str(path) == STDIN
     try:
         facts = os.fstat(0) if piped else os.stat(path)  # noqa: PTH116
-    except (OSError, ValueError):
+    except OSError:
         return Path(path)  # opening it says what is wrong
-    if not piped and not (stat.S_ISFIFO(facts.st_mode) and OPEN_FILE.fullmatch(str(path))):
+    if not piped and not stat.S_ISFIFO(facts.st_mode):
         return Path(path)
+    if not piped and not OPEN_FILE.fullmatch(str(path)):
+        raise FormatError("this is a named pipe", file=str(path), remedy="save it as a file, or pipe it in, as -")
     with _lock:
         copy = Path(_folder().name) / f"{facts.st_dev}-{facts.st_ino}"
         if not copy.exists():
@@ -188,29 +178,29 @@ def seekable_path(path: PathOrStr) -> Path:
     return copy
 
 
-def can_read_again(path: PathOrStr) -> bool:
-    """Whether a file isn't a named pipe or a device."""
-    return seekable_path(path).is_file()
+def read_parquet(path: PathOrStr) -> pl.DataFrame:
+    """Read a Parquet file, also if it was compressed again."""
+    with open_file(path) as stream:
+        packed = Path(path).suffix in (".gz", ".zst")
+        return coercion.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     """Read a file in chunks of about :data:`CHUNK` bytes that end at a line end, without byte-order mark."""
-    most, chunks, pending = max_line(), 0, b""
+    most, rest, first = max_line(), b"", True
     with open_file(path) as stream:
-        while block := stream.read(CHUNK):
-            cut = last_line_end(block)
-            if not cut:  # a line continues
-                block, pending = pending + block, b""
-                cut = last_line_end(block)
-            if not cut and len(block) <= most + 1:
-                pending = block
+        while (block := stream.read(CHUNK)) or rest:
+            data = rest + block
+            end = last_line_end(data) if block else len(data)
+            if not end and len(data) <= most + 1:  # a line continues
+                rest = data
                 continue
-            cut = cut or len(block)
-            chunk, pending = b"".join((pending, memoryview(block)[:cut])), block[cut:]
-            yield _check_lines(path, chunk if chunks else chunk.removeprefix(BOM), most, chunks)
-            chunks += 1
-    if pending and (chunks or pending != BOM):
-        yield _check_lines(path, pending if chunks else pending.removeprefix(BOM), most, chunks)
+            end = end or len(data)
+            chunk, rest = data[:end], data[end:]
+            chunk = chunk.removeprefix(BOM) if first else chunk
+            if chunk:
+                yield _check_lines(path, chunk, most, first=first)
+            first = False
 
 
 def last_line_end(block: bytes) -> int:
@@ -220,15 +210,14 @@ def last_line_end(block: bytes) -> int:
     return end or block.rfind(b"\r", 0, -1) + 1
 
 
-def _check_lines(path: PathOrStr, chunk: bytes, most: int, chunks: int) -> bytes:
-    """Reject a chunk with a line that is too long; ``chunks`` precede it in the file."""
-    long = (number for number, line in numbered_lines(chunk, 0) if len(line) > most) if len(chunk) > most else ()
-    for number in long:
-        before = islice(read_chunks(path), chunks) if can_read_again(path) else None
+def _check_lines(path: PathOrStr, chunk: bytes, most: int, *, first: bool) -> bytes:
+    """Reject a chunk with a line that is too long; only in the first chunk of a file is its number known."""
+    long = (each for each in numbered_lines(chunk, 0) if len(each[1]) > most) if len(chunk) > most else ()
+    for number, line in long:
         raise FormatError(
-            f"this line is longer than {most:,} bytes",
+            f"this line is longer than {most:,} bytes: {quote_short(line[:80].decode('utf-8', 'replace'), 40)}",
             file=str(path),
-            line=None if before is None else number + sum(map(count_lines, before)),
+            line=number if first else None,
             remedy="check that this is a text file; if it is, set the environment variable RAGWORTH_MAX_LINE to a "
             "larger number of bytes, such as 1G",
         )
@@ -265,9 +254,11 @@ def count_lines(chunk: bytes) -> int:
     return chunk.count(b"\n") + (not chunk.endswith(b"\n") and chunk != b"")
 
 
-def bad_lines_error(path: PathOrStr, bad: Sequence[BadLine], expected: str) -> FormatError:
+def bad_lines_error(path: PathOrStr, bad: Sequence[BadLine], expected: str, fix: str = "fix the file") -> FormatError:
     """Return the error for bad lines: the first with its number, a few more, and the remedy."""
     rest = len(bad) - 1
+    if all(NOT_UTF8 in each.found for each in bad):
+        fix = f"save it as UTF-8, such as: iconv -f windows-1252 -t utf-8 {Path(path).name} > utf8.csv"
     return FormatError(
         bad[0].found,
         file=str(path),
@@ -275,23 +266,12 @@ def bad_lines_error(path: PathOrStr, bad: Sequence[BadLine], expected: str) -> F
         more=tuple(str(b) for b in bad[1:4]) + ((f"… {format_count(rest - 3, 'more bad line')}",) if rest > 3 else ()),
         expected=expected,
         remedy=Hint(
-            "fix the file, or skip such lines with --skip-bad-lines",
-            "fix the file",
-            "fix the file, or skip such lines with skip_bad_lines=True",
+            f"{fix}, or skip such lines with --skip-bad-lines",
+            fix,
+            f"{fix}, or skip such lines with skip_bad_lines=True",
             option="skip_bad_lines",
         ),
     )
-
-
-def check_bad_lines(path: PathOrStr, bad: Sequence[BadLine]) -> None:
-    """Give up on a file with too many bad lines before they fill the memory."""
-    if len(bad) > MAX_BAD_LINES:
-        raise FormatError(
-            f"more than {MAX_BAD_LINES:,} bad lines; the first: {bad[0].found}",
-            file=str(path),
-            line=bad[0].line,
-            remedy="check the format; set it with FORMAT:PATH (formats are described in docs/formats.md)",
-        )
 
 
 def skipped_note(path: PathOrStr, bad: Sequence[BadLine]) -> tuple[str, ...]:

@@ -20,9 +20,17 @@ from ragworth.data import coercion
 from ragworth.formats.catalog import Spec
 from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import HEAD_ROWS, Head
-from ragworth.formats.csv import encoding_error, read_text_csv, rows_end
-from ragworth.formats.files import BOM, PathOrStr, last_line_end, open_file, read_chunks, source_name
-from ragworth.formats.tables import read_parquet
+from ragworth.formats.csv import read_text_csv, rows_end
+from ragworth.formats.files import (
+    BOM,
+    PathOrStr,
+    bad_lines_error,
+    last_line_end,
+    open_file,
+    read_chunks,
+    read_parquet,
+    source_name,
+)
 from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
 
 SMALL = 16 << 20
@@ -56,8 +64,8 @@ def _read_head(path: PathOrStr, suffix: str) -> Head:
     content = start if whole else None
     if suffix in TABLE_SUFFIXES and not (suffix == ".tsv" and _begins_as_trec(start)):
         text_rows = read_text_csv(path, _first_records(start, suffix, name))
-        if not text_rows.frame.height and (error := encoding_error(path, text_rows.bad)) is not None:
-            raise error
+        if text_rows.bad and not text_rows.frame.height:
+            raise bad_lines_error(path, text_rows.bad, "rows as in the header")
         rows = text_rows.frame.head(HEAD_ROWS).to_dicts()
         return Head(name, "table", content=content).of_rows(rows, text_rows.frame.columns)
     if start.lstrip()[:1] not in (b"{", b"["):

@@ -20,15 +20,15 @@ from typing import Any
 import polars as pl
 
 from ragworth.core.errors import FormatError, quote_short
-from ragworth.data import Contexts, Judgments, Ratings
+from ragworth.data import Contexts
 from ragworth.data.collection import Collection
 from ragworth.data.ranking import Ties
+from ragworth.formats import tables
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file
 from ragworth.formats.kinds import row_kinds
 from ragworth.formats.logs.engine import LogSpec
 from ragworth.formats.logs.fields import FieldFinder, Row
-from ragworth.formats.tables import are_run_rows, json_table_reader, read_json_contexts
 from ragworth.formats.texts import read_texts
 from ragworth.formats.values import WrongLineError, read_objects
 
@@ -58,7 +58,7 @@ def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Read the contexts only. In lists, the file determines the order, so ``ties`` has no effect."""
-    read = read_json_contexts if are_run_rows(_first_row(path)) else LOG.read_contexts
+    read = tables.read_contexts if tables.are_run_rows(_first_row(path)) else LOG.read_contexts
     return read(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
 
 
@@ -70,10 +70,10 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
     """Read contexts with texts, a run, or passage texts by id, depending on the first line."""
     first = _first_row(path)
     if "retrieved_context" not in first and {"text", "contents"} & set(first):
-        frame, notes = read_texts(path, kind="passage", skip_bad_lines=skip_bad_lines)
+        frame, notes = read_texts(path, kind="passages", skip_bad_lines=skip_bad_lines)
         return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
-    if are_run_rows(first):
-        return LoadedCollection(Collection(), read_json_contexts(path, system=system, skip_bad_lines=skip_bad_lines))
+    if tables.are_run_rows(first):
+        return LoadedCollection(Collection(), tables.read_contexts(path, system=system, skip_bad_lines=skip_bad_lines))
     return LOG.load(path, system=system, skip_bad_lines=skip_bad_lines)
 
 
@@ -125,8 +125,8 @@ FORMAT = Format(
     title="JSON lines: contexts with texts, or texts by id",
     endings=(".jsonl", ".ndjson"),
     contexts=read_contexts,
-    judgments=json_table_reader(Judgments),
-    ratings=json_table_reader(Ratings),
+    judgments=tables.read_judgments,
+    ratings=tables.read_ratings,
     load=load,
     write_contexts=write_contexts,
     inspect=_inspect,

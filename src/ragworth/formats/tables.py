@@ -6,7 +6,7 @@ column. Only a search of an agent that found nothing has no passage. In JSON lin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,13 +22,15 @@ from ragworth.data.contexts import MAYBE_SYSTEMS
 from ragworth.data.ranking import Ties
 from ragworth.formats.columns import NUMBER
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
-from ragworth.formats.csv import CsvRows, encoding_error, read_text_csv, write_csv
+from ragworth.formats.csv import CsvRows, read_text_csv, write_csv
 from ragworth.formats.files import (
+    BOM,
     PathOrStr,
     bad_lines_error,
     create_file,
     empty_file_error,
     open_file,
+    read_parquet,
     run_name,
     skipped_note,
     suffix_of,
@@ -50,14 +52,11 @@ WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 """Also numeric if there is no ``value`` column; beside one, a label may be a word."""
 
 IDS = {alias for names in ID_ALIASES.values() for alias in names}
-RELEVANCE = {"value", *Judgments.wide["relevance"]}
-KNOWN: dict[type[Table], set[str]] = {
-    Contexts: IDS | MAYBE_SYSTEMS | {"score", "rank"},
-    Judgments: IDS | WIDE_COLUMNS | {*Judgments.schema, "rating", "score"},
-    Ratings: IDS | {*Ratings.schema, "rating"},
-    Answers: IDS | {"text", "repeat", "tokens", "status", "source", "shown"},
-}
+LABELS = {"value", *Judgments.wide["relevance"]}
+COLUMNS = IDS | MAYBE_SYSTEMS | NUMBER_COLUMNS | WIDE_COLUMNS | {*Judgments.schema, *Ratings.schema, "text", "shown"}
 """Keys of JSON objects that are columns; others may hold anything."""
+
+EXPECTED_OBJECT = '{"query": …, "passage": …, "score": …}, or an object with other columns of a table, on each line'
 
 
 class TableRows(NamedTuple):
@@ -66,13 +65,6 @@ class TableRows(NamedTuple):
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
     lines: Sequence[int] | None = None
-
-
-def read_parquet(path: PathOrStr) -> pl.DataFrame:
-    """Read a Parquet file, also if it was compressed again."""
-    with open_file(path) as stream:
-        packed = Path(path).suffix in (".gz", ".zst")
-        return coercion.read_parquet(stream.read() if packed else path, name=str(path))
 
 
 def read_table(
@@ -88,43 +80,45 @@ def read_table(
 def read_rows(
     path: PathOrStr, *, required: Collection[str] = (), words: Collection[str] = (), skip_bad_lines: bool = False
 ) -> TableRows:
-    """Read Parquet, CSV or TSV as :func:`read_table` does, with the lines of rows."""
-    if ".parquet" in Path(path).suffixes:
-        return TableRows(read_parquet(path))
-    rows = _convert_numbers(read_text_csv(path), required, words)
-    if rows.bad and not (skip_bad_lines and rows.frame.height):
-        expected = f"{format_names(rows.frame.columns)}, as in the header"
-        raise encoding_error(path, rows.bad) or bad_lines_error(path, rows.bad, expected)
+    """Read Parquet, CSV, TSV or JSON lines as :func:`read_table` does, with the lines of rows."""
+    bad: list[BadLine] = []
+    if suffix_of(path) == ".parquet":
+        rows = TableRows(read_parquet(path))
+    elif suffix_of(path) in LINES or _begins_as_json(path):
+        rows = rows_of_objects(read_objects(path, bad, skip=skip_bad_lines, expected=EXPECTED_OBJECT), path)
+    else:
+        cells = _convert_numbers(read_text_csv(path), required, words)
+        bad, rows = cells.bad, TableRows(cells.frame, lines=cells.line.tolist())
+        if bad and not (skip_bad_lines and rows.frame.height):
+            raise bad_lines_error(path, bad, f"{format_names(rows.frame.columns)}, as in the header")
     if not rows.frame.height:
-        raise empty_file_error(path, "a header line and rows")
-    return TableRows(rows.frame, skipped_note(path, rows.bad), rows.line.tolist())
+        raise empty_file_error(path, "a table with rows")
+    return rows._replace(notes=skipped_note(path, bad))
+
+
+def _begins_as_json(path: PathOrStr) -> bool:
+    with open_file(path) as stream:
+        return stream.read(1 << 10).removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def _convert_numbers(rows: CsvRows, required: Collection[str], words: Collection[str]) -> CsvRows:
     """Convert numeric columns, dropping rows that lack an id or a required number."""
-    problems: dict[int, str] = {}
-    columns: list[pl.Series] = []
-    needed = {*required, *(alias for name in ID_ALIASES if (alias := find_id_column(rows.frame, name)))}
-    needed -= {"score"} if "rank" in rows.frame.columns else set()
-    passage = find_id_column(rows.frame, "passage")
-    numbers = (NUMBER_COLUMNS if "value" in rows.frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS) - set(words)
-    for column in rows.frame:
-        name = column.name
+    frame, problems = rows.frame, dict[int, str]()
+    numbers = (NUMBER_COLUMNS if "value" in frame.columns else NUMBER_COLUMNS | WIDE_COLUMNS).difference(words)
+    needed = {*required, *(alias for name in ID_ALIASES if (alias := find_id_column(frame, name)))}
+    needed -= {"score"} if "rank" in frame.columns else set()
+    for name in rows.frame.columns:
+        column = rows.frame[name]
         if name in numbers:
-            numeric = column.cast(pl.Float64, strict=False)
-            well_written = column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$").fill_null(True)
-            for row in (~well_written | numeric.is_nan().fill_null(False)).arg_true():
+            for row in (~column.str.contains(f"^(?i:{NUMBER.pattern.decode()})$")).arg_true():
                 problems.setdefault(row, f"the {name} is not a number ({quote_short(column[row], 24)})")
-            columns.append(numeric)
-        else:
-            columns.append(column)
+            frame = frame.with_columns(column.cast(pl.Float64, strict=False))
         if name in needed:
-            missing = column.is_null() & ~_searches(rows.frame) if name == passage else column.is_null()
+            missing = column.is_null() & (~_searches(frame) if name == find_id_column(frame, "passage") else True)
             for row in missing.arg_true():
                 problems.setdefault(row, f"the {name} is missing")
-    frame = pl.DataFrame(columns)
     if not problems:
-        return CsvRows(frame, rows.line, rows.bad)
+        return rows._replace(frame=frame)
     keep = np.ones(frame.height, dtype=bool)
     keep[list(problems)] = False
     bad = [*rows.bad, *(BadLine(int(rows.line[row]), problem) for row, problem in problems.items())]
@@ -139,51 +133,30 @@ def _searches(frame: pl.DataFrame) -> pl.Series:
     return frame.select(pl.all_horizontal(pl.col("hop").is_not_null(), *empty)).to_series()
 
 
-def read_json_rows(path: PathOrStr, table: type[Table], *, skip_bad_lines: bool = False) -> TableRows:
-    """Read JSON lines, each of which is a row of a table."""
-    bad: list[BadLine] = []
-    numbered = read_objects(path, bad, skip=skip_bad_lines, expected=expected_row(table))
-    return rows_of_objects(numbered, table, path, bad)
-
-
-def rows_of_objects(
-    numbered: Iterable[tuple[int, Mapping[str, Any]]], table: type[Table], path: PathOrStr, bad: Sequence[BadLine] = ()
-) -> TableRows:
+def rows_of_objects(numbered: Iterable[tuple[int, Mapping[str, Any]]], path: PathOrStr) -> TableRows:
     """Make rows of a table from objects with their line numbers."""
-    lines: list[int] = []
-    rows: list[dict[str, Any]] = []
-    for line, row in numbered:
-        lines.append(line)
-        rows.append({name: value for name, value in row.items() if name in KNOWN[table]})
-    if not rows:
-        raise empty_file_error(path, expected_row(table))
-    names = dict.fromkeys(name for row in rows for name in row)
-    if "status" in names and "rating" not in names and "value" in table.schema:
-        names.setdefault("value")  # a row without a value may omit it
-    frame = to_frame({name: [row.get(name) for row in rows] for name in names}, source=str(path))
-    return TableRows(frame, skipped_note(path, bad), lines)
-
-
-def expected_row(table: type[Table]) -> str:
-    """What a row of a table looks like in JSON."""
-    names = {Contexts: ("query", "passage", "score"), Answers: ("system", "query", "text")}.get(table)
-    return "{" + ", ".join(f'"{name}": …' for name in names or (*table.key, "value")) + "} on each line"
-
-
-def has_ids(keys: Mapping[str, Any]) -> bool:
-    """Whether there are ids of queries and of passages."""
-    return all(set(ID_ALIASES[name]) & set(keys) for name in ("query", "passage"))
+    pairs = [(line, {name: value for name, value in row.items() if name in COLUMNS}) for line, row in numbered]
+    names = dict.fromkeys(name for _, row in pairs for name in row)
+    if "status" in names and "rating" not in names:
+        names.setdefault("value")  # JSON lines of ours have no nulls
+    frame = to_frame({name: [row.get(name) for _, row in pairs] for name in names}, source=str(path))
+    return TableRows(frame, lines=[line for line, _ in pairs])
 
 
 def are_run_rows(keys: Mapping[str, Any]) -> bool:
     """Whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
     logged = {"retrieved_context", "text", *FIELDS["answer"]} & set(keys)
-    return has_ids(keys) and bool({"score", "rank"} & set(keys)) and not logged
+    return _have_passages(keys, {"score", "rank"}) and not logged
 
 
 def are_label_rows(keys: Mapping[str, Any]) -> bool:
     """Whether rows are passages with labels."""
-    return has_ids(keys) and bool(RELEVANCE & set(keys))
+    return _have_passages(keys, LABELS)
+
+
+def _have_passages(keys: Mapping[str, Any], values: set[str]) -> bool:
+    """Whether there are ids of queries and of passages, and one of the values."""
+    return bool(values & set(keys)) and all(set(ID_ALIASES[name]) & set(keys) for name in ("query", "passage"))
 
 
 def make_contexts(rows: TableRows, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64") -> Contexts:
@@ -208,56 +181,36 @@ def _distance_note(frame: pl.DataFrame, path: PathOrStr) -> tuple[str, ...]:
 
 def make_table(table: type[T], rows: TableRows, path: PathOrStr) -> T:
     """Make judgments or ratings of rows, and check their scale."""
-    if not rows.frame.height:
-        raise empty_file_error(path, f"a {table.name} table")
-    made = table(rows.frame, source=str(path), notes=rows.notes)
+    values = table(rows.frame, source=str(path), notes=rows.notes)
 
     def line_of(row: int) -> int | None:
         """The line of a row; None in Parquet, and where a row is several judgments."""
-        return rows.lines[row] if rows.lines is not None and len(made) == len(rows.lines) else None
+        return rows.lines[row] if rows.lines is not None and len(values) == len(rows.lines) else None
 
-    if isinstance(made, Judgments):
+    if isinstance(values, Judgments):
         relevance = pl.when(pl.col("aspect") == "relevance").then("value")
-        check_scale(made.frame.select(relevance).to_series(), LABEL, path, line_of)
-    if table is Ratings:
-        check_scale(made.frame["value"], RATING, path, line_of)
-    return made
+        check_scale(values.frame.select(relevance).to_series(), LABEL, path, line_of)
+    if isinstance(values, Ratings):
+        check_scale(values.frame["value"], RATING, path, line_of)
+    return values
 
 
 def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
-    """Read contexts from Parquet, CSV or TSV."""
+    """Read contexts, a passage with its score or rank in each row."""
     rows = read_rows(path, required=("score",), skip_bad_lines=skip_bad_lines)
-    if not rows.frame.height:
-        raise empty_file_error(path, "a contexts table")
     return make_contexts(rows, path, system=system, ties=ties)
 
 
-def read_json_contexts(
-    path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
-) -> Contexts:
-    """Read contexts from JSON lines, one passage with its score or rank each."""
-    rows = read_json_rows(path, Contexts, skip_bad_lines=skip_bad_lines)
-    return make_contexts(rows, path, system=system, ties=ties)
+def read_judgments(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
+    """Read judgments, in long form or with a column for each aspect."""
+    return make_table(Judgments, read_rows(path, skip_bad_lines=skip_bad_lines), path)
 
 
-def table_reader(table: type[T]) -> Callable[..., T]:
-    """Make a reader of judgments or ratings from Parquet, CSV or TSV."""
-
-    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
-        return make_table(table, read_rows(path, skip_bad_lines=skip_bad_lines), path)
-
-    return read
-
-
-def json_table_reader(table: type[T]) -> Callable[..., T]:
-    """Make a reader of judgments or ratings from JSON lines, as ``ragworth annotate`` writes them."""
-
-    def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> T:
-        return make_table(table, read_json_rows(path, table, skip_bad_lines=skip_bad_lines), path)
-
-    return read
+def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
+    """Read ratings of sub-questions."""
+    return make_table(Ratings, read_rows(path, skip_bad_lines=skip_bad_lines), path)
 
 
 def read_answer_table(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple[Answers, pl.DataFrame]:
@@ -266,18 +219,10 @@ def read_answer_table(path: PathOrStr, *, skip_bad_lines: bool = False) -> tuple
     A row has ``system``, ``query`` and ``text``; ``repeat``, ``tokens``, ``status``, ``source`` and ``shown`` (a list
     of passage ids in the order shown) are optional.
     """
-    suffix = suffix_of(path)
-    if suffix in LINES:
-        frame, notes, _ = read_json_rows(path, Answers, skip_bad_lines=skip_bad_lines)
-    elif suffix in (".parquet", ".csv", ".tsv"):
-        frame, notes, _ = read_rows(path, skip_bad_lines=skip_bad_lines)
-    else:
-        raise FormatError("unknown file extension", file=str(path), expected=".parquet, .jsonl, .csv or .tsv")
-    if "text" in frame.columns and "status" not in frame.columns and suffix in (".csv", ".tsv"):
+    frame, notes, _ = read_rows(path, skip_bad_lines=skip_bad_lines)
+    if "text" in frame.columns and "status" not in frame.columns and suffix_of(path) in (".csv", ".tsv"):
         # In CSV, an empty answer can only be an empty field.
         frame = frame.with_columns(pl.col("text").fill_null(""))
-    if not frame.height:
-        raise empty_file_error(path, "a table of answers")
     table = Answers(frame, source=str(path), notes=notes)
     return table, table.frame.with_columns(parse_shown(frame, path))
 
@@ -326,8 +271,8 @@ FORMAT = Format(
     title="Parquet, CSV or TSV with a header",
     endings=(".csv", ".tsv", ".parquet"),
     contexts=read_contexts,
-    judgments=table_reader(Judgments),
-    ratings=table_reader(Ratings),
+    judgments=read_judgments,
+    ratings=read_ratings,
     load=load_passages,
     write_contexts=write_table,
     write_judgments=write_table,

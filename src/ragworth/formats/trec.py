@@ -8,25 +8,19 @@ Lines that start with ``#`` are comments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.core.errors import BadLine, FormatError, Hint, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.core.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, format_count, quote_short
 from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
-from ragworth.data.coercion import header_hint
+from ragworth.data.coercion import duplicate_rows
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
 from ragworth.formats.columns import Column, ColumnRows, LineLayout, is_row, read_columns
 from ragworth.formats.contract import Format
-from ragworth.formats.files import (
-    PathOrStr,
-    can_read_again,
-    create_file,
-    open_file,
-    read_lines,
-    run_name,
-    skipped_note,
-)
+from ragworth.formats.files import PathOrStr, bad_lines_error, create_file, read_lines, run_name, skipped_note
 from ragworth.formats.grades import LABEL, RATING, check_scale
 from ragworth.formats.kinds import trec_kinds
 
@@ -64,9 +58,7 @@ PLAIN_ITERATIONS = ("0", "Q0", "q0")
 WRITTEN_RANK = "written rank"
 REVERSED_SHARE = 0.95
 """Share of the queries above which ranks that say the opposite of the scores are an error."""
-FIRST_LINE = 1 << 14
-"""Bytes of the first line that are looked at after an error."""
-SPACE = r"[ \t\n\r\x0b\x0c]"
+NOT_IN_IDS = r"[ \t\n\r\x0b\x0c]|^\x{FEFF}"
 
 BY_RANK_COMMAND = "awk '{$5 = -$4; print}' FILE"
 RANKS_IGNORED = f"the ranks are ignored, as by trec_eval; to go by them: {BY_RANK_COMMAND}"
@@ -75,8 +67,10 @@ OTHER_ORDERS = (
     "if rank and score are swapped: awk '{t = $4; $4 = $5; $5 = t; print}' FILE; if only the ranks are wrong: "
     "awk '{$4 = 0; print}' FILE"
 )
-SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
-CHUNK_ID_HINT = "chunks that share a document's id need different ids"
+DUPLICATES_HINT = (
+    "chunks that share a document's id need different ids; a file of several systems needs a file for each: "
+    "awk '{print > ($6 \".run\")}' FILE"
+)
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
 
@@ -91,43 +85,22 @@ def read_run(
     ties: precision in which scores are compared: ``float64`` like trec_eval 10, ``float32`` like 9 and earlier.
     skip_bad_lines: skip bad lines and duplicate passages of a query, and count them in ``notes``.
     """
-    rows = _read(path, RUN, skip_bad_lines, unlike=(QRELS,))
-    several = ""
-    if rows.last_fields:
-        first, second = (quote_short(tag, 24) for tag in rows.last_fields)
-        several = (
-            f"the tags differ ({first}, {second}), but all lines are read as one run; if it holds several systems, "
-            f"split it: {SPLIT_COMMAND}"
-        )
+    rows = read_columns(path, RUN, other=QRELS, skip_bad_lines=skip_bad_lines)
     # As "rank", it would decide the order.
     frame = rows.frame.rename({"rank": WRITTEN_RANK})
     try:
         ordered = order_contexts(frame, ties=ties, source=str(path))
     except DuplicatePassageError:
-        hint = f"split it if it holds several systems: {SPLIT_COMMAND}" if several else CHUNK_ID_HINT
-        rows = _drop_duplicates(path, rows._replace(frame=frame), ["query"], skip_bad_lines, hint)
+        rows = _drop_duplicates(path, rows._replace(frame=frame), ["query"], skip_bad_lines, DUPLICATES_HINT)
         ordered = order_contexts(rows.frame, ties=ties, source=str(path))
-    notes = tuple(f"{path}: {each}" for each in (several, _check_order(path, ordered)) if each)
     name = system if system is not None else run_name(path)
     table = ordered.frame.drop(WRITTEN_RANK).with_columns(pl.lit(name).alias("system"))
-    contexts = Contexts.trusted(table, (*skipped_note(path, rows.bad), *rows.notes, *notes))
+    contexts = Contexts.trusted(table, (*skipped_note(path, rows.bad), *_check_order(path, ordered)))
     contexts.starts = ordered.starts
     return contexts
 
 
-def _read(path: PathOrStr, layout: LineLayout, skip: bool, unlike: tuple[LineLayout, ...]) -> ColumnRows:
-    """Read columns, with advice in errors of a file whose lines have three fields, as runs of MS MARCO do."""
-    try:
-        return read_columns(path, layout, skip_bad_lines=skip, unlike=unlike)
-    except FormatError as error:
-        if error.line is None or not can_read_again(path):
-            raise
-        with open_file(path) as stream:
-            hint = header_hint(stream.readline(FIRST_LINE).decode("utf-8", "replace").split())
-        raise (error.copy(remedy=hint) if hint else error) from error
-
-
-def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
+def _check_order(path: PathOrStr, run: OrderedContexts) -> tuple[str, ...]:
     """Compare the ranks in a file with the order of its scores, in which ``run`` is.
 
     Returns a note if they differ in some queries. That they say the opposite in nearly all is an error.
@@ -143,7 +116,7 @@ def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
 
     lower, ranked = scores[1:] < scores[:-1], ranks[1:] != ranks[:-1]
     queries = count(ranked) > 1
-    agree, against = count(lower & (ranks[1:] > ranks[:-1])), count(lower & (ranks[1:] < ranks[:-1]))
+    agree, against = (count(lower & (ranks[1:] > ranks[:-1])), count(lower & (ranks[1:] < ranks[:-1])))
     # Scores that are 1, 2, 3, … beside other ranks are ranks.
     counted = (count(scores[:-1] == scores[1:] + 1) == ends - heads) & (scores[ends] <= 1) & (scores[ends] >= 0)
     counted &= ranks[heads] > 1
@@ -154,99 +127,74 @@ def _check_order(path: PathOrStr, run: OrderedContexts) -> str:
     ):
         number = int((queries & wrong).sum())
         if number > REVERSED_SHARE * int(queries.sum()):
-            problem, expected = f"{found} in {number:,} of {where}", "the highest score at rank 1"
+            problem, expected = (f"{found} in {number:,} of {where}", "the highest score at rank 1")
             raise FormatError(problem, file=str(path), expected=expected, remedy=remedy)
     if queries.any() and not (queries & (agree + against > 0)).any():
-        return f"the scores of a query's passages are all equal, so their ids decide the order; {RANKS_IGNORED}"
+        return (
+            f"{path}: the scores of a query's passages are all equal, so their ids decide the order; {RANKS_IGNORED}",
+        )
     if mixed := int((queries & (against > 0)).sum()):
-        return f"the scores contradict the ranks in {mixed:,} of {where}, and decide the order; {RANKS_IGNORED}"
-    return ""
+        problem = f"the scores contradict the ranks in {mixed:,} of {where}, and decide the order"
+        return (f"{path}: {problem}; {RANKS_IGNORED}",)
+    return ()
 
 
 def _drop_duplicates(path: PathOrStr, rows: ColumnRows, keys: list[str], skip: bool, hint: str) -> ColumnRows:
     """Reject passages that occur twice for equal ``keys``, or keep the first and say so."""
-    frame = rows.frame
-    groups = ranking.group_rows(frame, keys)
-    order = groups.order
-    passages = frame["passage"] if order is None else frame["passage"].gather(order)
-    duplicates = ranking.duplicate_passages(passages, groups.starts)
+    duplicates = duplicate_rows(rows.frame, [*keys, "passage"])
     if not len(duplicates):
         return rows
-    duplicates = duplicates if order is None else np.sort(order[duplicates])
-    expected = "each passage once for a query"
-    texts = [
-        f"passage {quote_short(passage, 40)} {{}} for query {quote_short(query, 40)}"
-        for query, passage in frame.select("query", "passage")[duplicates].iter_rows()
+    names = rows.frame.select("query", "passage")[duplicates].iter_rows()
+    problems = [
+        BadLine(line, f"passage {quote_short(passage, 40)} again for query {quote_short(query, 40)}")
+        for line, (query, passage) in zip(_line_numbers(path, rows.bad, duplicates), names, strict=True)
     ]
-    if not can_read_again(path):
-        remedy = f"remove the duplicates ({hint}), or save it as a file to see their lines"
-        raise FormatError(texts[0].format("occurs twice"), file=str(path), expected=expected, remedy=remedy)
-    lines = _line_numbers(path, rows.bad, duplicates)
-    problems = [BadLine(line, text.format("again")) for line, text in zip(lines, texts, strict=True)]
     if not skip:
-        every = (f"{format_count(len(duplicates), 'duplicate')} in all",) if len(duplicates) > 4 else ()
-        advice = f"remove the duplicates ({hint})"
-        raise FormatError(
-            problems[0].found,
-            file=str(path),
-            line=problems[0].line,
-            more=(*map(str, problems[1:4]), *every),
-            expected=expected,
-            remedy=Hint(
-                f"{advice}, or keep the first of each with --skip-bad-lines",
-                advice,
-                f"{advice}, or keep the first of each with skip_bad_lines=True",
-                option="skip_bad_lines",
-            ),
-        )
-    keep = np.ones(frame.height, dtype=bool)
+        fix = f"remove the duplicates ({hint})"
+        raise bad_lines_error(path, problems, "each passage once for a query", fix)
+    keep = np.ones(rows.frame.height, dtype=bool)
     keep[duplicates] = False
     bad = sorted([*rows.bad, *problems], key=lambda each: each.line)
-    return rows._replace(frame=frame.filter(pl.Series(keep)), bad=bad)
+    return ColumnRows(rows.frame.filter(pl.Series(keep)), bad)
 
 
-def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: ranking.Ints) -> list[int]:
+def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: Sequence[int] | ranking.Ints) -> list[int]:
     """Return the line number of each of ``rows``, which ascend."""
-    skipped, wanted = {each.line for each in bad}, set(rows.tolist())
+    skipped, wanted = {each.line for each in bad}, set(map(int, rows))
     lines = (number for number, line in read_lines(path) if number not in skipped and is_row(line))
     return [number for row, number in zip(range(int(rows[-1]) + 1), lines, strict=False) if row in wanted]
 
 
-def _line_of(path: PathOrStr, bad: list[BadLine], row: int) -> int | None:
-    """The line number of a row; None for a named pipe, which can't be read twice."""
-    return _line_numbers(path, bad, np.array([row]))[0] if can_read_again(path) else None
-
-
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
     """Read TREC qrels as relevance judgments, including real-valued and negative ones."""
-    rows = _read(path, QRELS, skip_bad_lines, unlike=(RUN,))
+    rows = read_columns(path, QRELS, other=RUN, skip_bad_lines=skip_bad_lines)
     rows = _drop_duplicates(path, rows, ["query"], skip_bad_lines, SUBTOPIC_HINT)
     frame = rows.frame.select("query", "passage", pl.lit("relevance").alias("aspect"), *_values(path, "relevance"))
-    check_scale(frame["value"], LABEL, path, lambda row: _line_of(path, rows.bad, row))
-    return Judgments.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
+    check_scale(frame["value"], LABEL, path, lambda row: _line_numbers(path, rows.bad, [row])[0])
+    return Judgments.trusted(frame, skipped_note(path, rows.bad))
 
 
 def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
     """Read TREC sub-topic qrels, or ratings in that form, as ratings of sub-questions. Plain qrels are an error."""
-    rows = read_columns(path, SUBTOPICS, skip_bad_lines=skip_bad_lines, unlike=(RUN,))
+    rows = read_columns(path, SUBTOPICS, other=RUN, skip_bad_lines=skip_bad_lines)
     if rows.frame["subtopic"].is_in(PLAIN_ITERATIONS).all():  # relevance would be read as ratings
         raise FormatError(
             f"the second column is {rows.frame['subtopic'][0]!r} in every row: this looks like a {QRELS.what}, "
             f"not a {SUBTOPICS.what}",
             file=str(path),
-            line=_line_of(path, rows.bad, 0),
+            line=_line_numbers(path, rows.bad, [0])[0],
             expected=SUBTOPICS.expected,
             remedy=f"{QRELS.advice}; if they are ratings, give the sub-question another name, such as 1",
         )
-    check_scale(rows.frame["rating"], RATING, path, lambda row: _line_of(path, rows.bad, row))
-    rows = _drop_duplicates(path, rows, ["query", "subtopic"], skip_bad_lines, CHUNK_ID_HINT)
+    check_scale(rows.frame["rating"], RATING, path, lambda row: _line_numbers(path, rows.bad, [row])[0])
+    rows = _drop_duplicates(path, rows, ["query", "subtopic"], skip_bad_lines, DUPLICATES_HINT)
     frame = rows.frame.select("query", "passage", pl.col("subtopic").alias("subquestion"), *_values(path, "rating"))
-    return Ratings.trusted(frame, (*skipped_note(path, rows.bad), *rows.notes))
+    return Ratings.trusted(frame, skipped_note(path, rows.bad))
 
 
 def _values(path: PathOrStr, column: str) -> tuple[pl.Expr, ...]:
     """The value, status and source of each row."""
-    return pl.col(column).alias("value"), pl.lit(OK).alias("status"), pl.lit(str(path)).alias("source")
+    return (pl.col(column).alias("value"), pl.lit(OK).alias("status"), pl.lit(str(path)).alias("source"))
 
 
 def write_run(contexts: Contexts, path: PathOrStr) -> None:
@@ -262,27 +210,20 @@ def write_run(contexts: Contexts, path: PathOrStr) -> None:
             remedy="write one file for each: contexts.only(NAME)",
         )
     frame = contexts.frame
-    _require_writable(frame, ["system", "query", "passage"], path)
-    last = frame.group_by("query", maintain_order=True).agg(pl.len(), pl.col("rank").max())
-    gaps = last.filter(pl.col("len") != pl.col("rank"))
+    gaps = frame.group_by("query", maintain_order=True).agg(pl.len() != pl.col("rank").max()).filter("len")
     if gaps.height:
         raise FormatError(
             f"the ranks of query {quote_short(gaps['query'][0])} have gaps, which a TREC run can't represent",
             file=str(path),
             remedy="write Parquet",
         )
-    if not _ordered_by_score(frame):
+    shown = ["query", "passage", "rank"]
+    scored = not frame["score"].null_count()
+    if not scored or not order_contexts(frame.drop("rank"), ties="float64").frame.select(shown).equals(
+        frame.select(shown)
+    ):
         frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
-    text = frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", pl.col("score"), "system")
-    with create_file(path) as stream:
-        text.write_csv(stream, include_header=False, separator=" ", quote_style="never")
-
-
-def _ordered_by_score(frame: pl.DataFrame) -> bool:
-    if frame["score"].null_count():
-        return False
-    by_score = order_contexts(frame.drop("rank"), ties="float64").frame
-    return by_score.select("query", "passage", "rank").equals(frame.select("query", "passage", "rank"))
+    _write(frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", "score", "system"), path)
 
 
 def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
@@ -291,21 +232,20 @@ def write_qrels(judgments: Judgments, path: PathOrStr) -> None:
     if not frame.height:
         raise FormatError("there are no judgments of relevance to write", file=str(path), remedy="write Parquet")
     _require_values(frame, path)
-    _require_writable(frame, ["query", "passage"], path)
-    _write_rows(frame.select("query", pl.lit("0").alias("iteration"), "passage", _format_number("value")), path)
+    _write(frame.select("query", pl.lit("0").alias("iteration"), "passage", _format_number("value")), path)
 
 
 def write_ratings(ratings: Ratings, path: PathOrStr) -> None:
     """Write ratings as TREC sub-topic qrels. Ratings without a value can't be written."""
-    _require_values(ratings.frame, path)
-    _require_writable(ratings.frame, ["query", "passage", "subquestion"], path)
-    if ratings.frame.height and ratings.frame["subquestion"].is_in(PLAIN_ITERATIONS).all():
+    frame = ratings.frame
+    _require_values(frame, path)
+    if frame.height and frame["subquestion"].is_in(PLAIN_ITERATIONS).all():
         raise FormatError(
-            f"every sub-question is called {ratings.frame['subquestion'][0]!r}, so the file would look like qrels",
+            f"every sub-question is called {frame['subquestion'][0]!r}, so the file would look like qrels",
             file=str(path),
             remedy="write Parquet or JSONL, or rename the sub-questions",
         )
-    _write_rows(ratings.frame.select("query", "subquestion", "passage", _format_number("value")), path)
+    _write(frame.select("query", "subquestion", "passage", _format_number("value")), path)
 
 
 def _format_number(column: str) -> pl.Expr:
@@ -313,11 +253,6 @@ def _format_number(column: str) -> pl.Expr:
     value = pl.col(column)
     whole = (value == value.round()) & (value.abs() < 2**53)
     return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
-
-
-def _write_rows(frame: pl.DataFrame, path: PathOrStr) -> None:
-    with create_file(path) as stream:
-        frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
 
 
 def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
@@ -331,32 +266,31 @@ def _require_values(frame: pl.DataFrame, path: PathOrStr) -> None:
         )
 
 
-def fits_trec(frame: pl.DataFrame) -> bool:
-    """Whether TREC files can have the queries and passages of a table."""
-    try:
-        _require_writable(frame, ["query", "passage"], "")
-    except FormatError:
-        return False
-    return True
-
-
-def _require_writable(frame: pl.DataFrame, columns: list[str], path: PathOrStr) -> None:
-    comments = frame.filter(pl.col("query").str.starts_with("#"))
-    if comments.height:
+def _write(frame: pl.DataFrame, path: PathOrStr) -> None:
+    """Write rows whose first column is the query."""
+    if (wrong := _unwritable_id(frame)) is not None:
         raise FormatError(
-            f"the query {quote_short(comments['query'][0])} starts with '#', so its lines would be comments",
+            f"TREC files can't have the {wrong[0]} {quote_short(wrong[1])}: ids have no white space and no "
+            "byte-order mark, and those of queries don't begin with #",
             file=str(path),
             remedy="write Parquet or JSONL, or rename it",
         )
-    for column in columns:
-        bad = frame.filter(pl.col(column).str.contains(SPACE) | pl.col(column).str.starts_with("\ufeff"))
-        if bad.height:
-            raise FormatError(
-                f"the {column} {quote_short(bad[column][0])} contains white space (or a byte-order mark), which TREC "
-                "files cannot have in an id",
-                file=str(path),
-                remedy="write Parquet or JSONL, or rename it",
-            )
+    with create_file(path) as stream:
+        frame.write_csv(stream, include_header=False, separator=" ", quote_style="never")
+
+
+def _unwritable_id(frame: pl.DataFrame) -> tuple[str, str] | None:
+    """A column and an id in it that TREC files can't have; None if all can be written."""
+    for column in {"query", "passage", "subquestion", "system"} & set(frame.columns):
+        wrong = frame[column].filter(frame[column].str.contains(NOT_IN_IDS + ("|^#" if column == "query" else "")))
+        if len(wrong):
+            return column, wrong[0]
+    return None
+
+
+def fits_trec(frame: pl.DataFrame) -> bool:
+    """Whether TREC files can have the queries and passages of a table."""
+    return _unwritable_id(frame.select("query", "passage")) is None
 
 
 FORMAT = Format(

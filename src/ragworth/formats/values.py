@@ -10,7 +10,7 @@ from typing import Any
 from ragworth.core.errors import BadLine, quote_short
 from ragworth.core.nested_text import NestingError, check_depth
 from ragworth.data import MAX_RANK
-from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, read_lines
+from ragworth.formats.files import PathOrStr, bad_lines_error, read_lines
 from ragworth.formats.grades import RATING
 
 
@@ -50,7 +50,6 @@ def read_values(
             bad.append(BadLine(number, _describe(error, line)))
             if not skip:
                 raise bad_lines_error(path, bad, expected) from error
-            check_bad_lines(path, bad)
         else:
             yield number, value
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError
-from ragworth.formats.csv import encoding_error, read_text_csv
-from ragworth.formats.files import PathOrStr, bad_lines_error, check_bad_lines, source_name, suffix_of
+from ragworth.formats.csv import read_text_csv
+from ragworth.formats.files import PathOrStr, bad_lines_error, read_parquet, source_name, suffix_of
 from ragworth.formats.heads import read_document, read_head
 from ragworth.formats.logs.names import FIELDS, plain_name
-from ragworth.formats.tables import read_parquet
 from ragworth.formats.values import read_values
 
 MAX_REPORTED = 1000
@@ -67,7 +66,6 @@ def read_log(
 def reject_row(rows: LogRows, bad: list[BadLine], place: int, problem: str, *, skip: bool, expected: str) -> None:
     """Note a row that can't be used; without ``skip``, raise an error once there are many."""
     bad.append(BadLine(place, problem))
-    check_bad_lines(rows.source, bad)
     if not skip and len(bad) >= MAX_REPORTED:
         raise bad_rows_error(rows, bad, expected)
 
@@ -75,7 +73,7 @@ def reject_row(rows: LogRows, bad: list[BadLine], place: int, problem: str, *, s
 def bad_rows_error(rows: LogRows, bad: list[BadLine], expected: str) -> FormatError:
     """Return the error for all rows that can't be used."""
     bad = sorted(bad, key=lambda each: each.line)
-    error = encoding_error(rows.source, bad) or bad_lines_error(rows.source, bad, expected)
+    error = bad_lines_error(rows.source, bad, expected)
     if rows.unit == "line":
         return error
     more = tuple(text.replace("line", rows.unit, 1) for text in error.more)
