@@ -15,7 +15,7 @@ from ragworth.formats.columns import (
     ColumnRows,
     LineLayout,
     _parse_by_line,
-    _parse_fast,
+    _parse_chunk,
     read_columns,
 )
 from ragworth.formats.files import split_lines
@@ -92,7 +92,7 @@ def rows(draw: st.DrawFn, *, neat: bool) -> tuple[str, bytes]:
 
 
 def check(layout: LineLayout, chunk: bytes) -> None:
-    quick = _parse_fast(chunk, layout)
+    quick = _parse_chunk(chunk, layout).frame
     event("fast" if quick is not None else "careful")
     if quick is None:
         return
@@ -143,10 +143,10 @@ def test_soup(name: str, chunk: bytes) -> None:
 def test_where_pieces_end_does_not_matter(case: tuple[str, bytes], piece: int) -> None:
     """A piece is only how much of a chunk is looked at together."""
     name, chunk = case
-    whole = _parse_fast(chunk, LAYOUTS[name])
+    whole = _parse_chunk(chunk, LAYOUTS[name]).frame
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns, "BLOCK_BYTES", piece)
-        pieces = _parse_fast(chunk, LAYOUTS[name])
+        pieces = _parse_chunk(chunk, LAYOUTS[name]).frame
     assert (whole is None) == (pieces is None)
     if whole is not None and pieces is not None:
         assert whole.equals(pieces)
@@ -169,7 +169,7 @@ CLEAN = {
 @pytest.mark.parametrize("layout", CLEAN)
 def test_usual_layouts_go_the_fast_way(layout: str) -> None:
     """Otherwise the tests above would compare nothing."""
-    frame = _parse_fast(CLEAN[layout], QRELS)
+    frame = _parse_chunk(CLEAN[layout], QRELS).frame
     assert frame is not None
     assert frame.rows() == [("q", "d", 1.0), ("q", "e", 0.5)]
 

@@ -210,12 +210,6 @@ def test_a_named_pipe_can_be_read_only_once(tmp_path: Path) -> None:
         read_contexts(path)
 
 
-def test_json_without_an_extension_is_named(save: Save) -> None:
-    with pytest.raises(FormatError, match="this looks like JSON, not a TREC run") as caught:
-        read_contexts(save("run", '{"query_id": "q1"}\n'))
-    assert "jsonl:PATH" in caught.value.remedy
-
-
 def test_tsv_without_a_header_is_trec(save: Save) -> None:
     """Such as qrels.dev.tsv of MS MARCO."""
     assert read_judgments(save("qrels.dev.tsv", QRELS.replace(" ", "\t"))).frame["value"].to_list() == [1, 0, 2]

@@ -93,14 +93,14 @@ def read_columns(path: PathOrStr, layout: LineLayout, *, other: LineLayout, skip
     frames = [pl.DataFrame(schema=layout.schema)]
     bad: list[BadLine] = []
     before = 0
-    for chunk, fast in map_threads(partial(_parse_chunk, layout=layout), read_chunks(path)):
+    for chunk, fast, lines in map_threads(partial(_parse_chunk, layout=layout), read_chunks(path)):
         frame, problems = _parse_by_line(chunk, layout, before) if fast is None else ColumnRows(fast, [])
         if problems and not bad and not any(each.height for each in (*frames, frame)):
             _check_kind(path, chunk, problems[0], layout, other)
         bad += problems
         if bad and not skip_bad_lines:
             raise bad_lines_error(path, bad, layout.expected)
-        before += count_lines(chunk)
+        before += lines
         frames.append(frame)
     frame = pl.concat(frames)
     if not frame.height:
@@ -118,10 +118,6 @@ def is_row(line: bytes) -> bool:
 def _check_kind(path: PathOrStr, chunk: bytes, first: BadLine, layout: LineLayout, other: LineLayout) -> None:
     """Raise an error if a file whose ``first`` row is bad begins as one of another kind."""
     rows = [line.split() for line in islice(filter(is_row, split_lines(chunk)), FIRST_ROWS)]
-    error = bad_lines_error(path, [first], layout.expected)
-    if rows[0][0].startswith((b"{", b"[")):
-        remedy = "name the format before the path (jsonl:PATH), or let the name end in .json or .jsonl"
-        raise error.copy(found=f"this looks like JSON, not a {layout.what}", remedy=remedy)
     if all(len(row) == len(other.columns) != len(layout.columns) for row in rows):
         counts = _field_count_problem(len(other.columns), layout)
         raise other.mistake(
@@ -132,46 +128,49 @@ def _check_kind(path: PathOrStr, chunk: bytes, first: BadLine, layout: LineLayou
             remedy=other.advice,
         )
     if hint := header_hint([field.decode("utf-8", "replace") for field in rows[0]]):
-        raise error.copy(remedy=hint)
+        raise bad_lines_error(path, [first], layout.expected).copy(remedy=hint)
 
 
 class ParsedChunk(NamedTuple):
-    """A chunk and its rows; None if it has to be read line by line."""
+    """A chunk, its rows (None if it has to be read line by line), and the number of its lines."""
 
     chunk: bytes
     frame: pl.DataFrame | None
+    lines: int
 
 
 def _parse_chunk(chunk: bytes, layout: LineLayout) -> ParsedChunk:
-    return ParsedChunk(chunk, _parse_fast(chunk, layout))
-
-
-def _parse_fast(chunk: bytes, layout: LineLayout) -> pl.DataFrame | None:
-    """Parse a chunk with Polars; None if it needs the slow path."""
+    """Parse a chunk with Polars if it is clean, or if its rows are with one space between fields."""
     text = normalize_newlines(chunk)
-    separator = "\t" if b"\t" in text[: text.find(b"\n")] else " "
-    if not _is_clean(text, len(layout.columns), separator):
-        separator, text = (" ", b"\n".join(b" ".join(line.split()) for line in text.split(b"\n") if is_row(line)))
-        if not text or not _is_clean(text, len(layout.columns), separator):
-            return None
-    if text.startswith(BOM):
+    frame = _parse_clean(text, b"\t" if b"\t" in text[: text.find(b"\n")] else b" ", layout)
+    if frame is not None:
+        return ParsedChunk(chunk, frame, frame.height)
+    rows = b"\n".join(b" ".join(line.split()) for line in text.split(b"\n") if is_row(line))
+    return ParsedChunk(chunk, _parse_clean(rows, b" ", layout), count_lines(chunk))
+
+
+def _parse_clean(text: bytes, separator: bytes, layout: LineLayout) -> pl.DataFrame | None:
+    """Parse rows with Polars; None if they need the slow path."""
+    if not text or text.startswith(BOM) or not _is_clean(text, len(layout.columns), separator):
         return None
     wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
     full = {c.name if c.kind != "skip" else f"skip{i}": c.type for i, c in enumerate(layout.columns)}
     try:
-        frame = pl.read_csv(text, separator=separator, has_header=False, quote_char=None, schema=full, columns=wanted)
+        frame = pl.read_csv(
+            text, separator=separator.decode(), has_header=False, quote_char=None, schema=full, columns=wanted
+        )
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
     odd = any(_is_odd(frame[column.name], column) for column in layout.columns if column.kind != "skip")
     return None if odd else frame
 
 
-def _is_clean(chunk: bytes, fields: int, separator: str) -> bool:
+def _is_clean(chunk: bytes, fields: int, separator: bytes) -> bool:
     """Whether every line has the right number of fields with one separator between them, and none is a comment."""
     if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
         return False
     data = np.frombuffer(chunk, dtype=np.uint8)
-    line = separator.encode() * (fields - 1) + b"\n"
+    line = separator * (fields - 1) + b"\n"
     expected = np.frombuffer(line * (BLOCK_BYTES // fields + 2), dtype=np.uint8)
     done = 0  # separators of the unfinished line
     before = True

@@ -190,13 +190,12 @@ def read_chunks(path: PathOrStr) -> Iterator[bytes]:
     most, rest, first = max_line(), b"", True
     with open_file(path) as stream:
         while (block := stream.read(CHUNK)) or rest:
-            data = rest + block
-            end = last_line_end(data) if block else len(data)
-            if not end and len(data) <= most + 1:  # a line continues
-                rest = data
+            end = last_line_end(block)
+            if block and not end and len(rest) + len(block) <= most + 1:  # a line continues
+                rest += block
                 continue
-            end = end or len(data)
-            chunk, rest = data[:end], data[end:]
+            end = end or len(block)
+            chunk, rest = b"".join((rest, memoryview(block)[:end])), block[end:]
             chunk = chunk.removeprefix(BOM) if first else chunk
             if chunk:
                 yield _check_lines(path, chunk, most, first=first)
