@@ -62,10 +62,10 @@ def load(path: PathOrStr, *, skip_bad_lines: bool = False) -> LoadedCollection:
     relevance = read_qrels(file, skip_bad_lines=skip_bad_lines)
     queries, query_notes = read_texts(_find_file(folder, "queries.jsonl"), "queries", skip_bad_lines=skip_bad_lines)
     passages, notes = read_texts(_find_file(folder, "corpus.jsonl"), "passages", skip_bad_lines=skip_bad_lines)
-    judged = queries.join(relevance.frame.select("query").unique(), on="query", how="semi", maintain_order="left")
+    queries = queries.join(relevance.frame.select("query").unique(), on="query", how="semi", maintain_order="left")
     return LoadedCollection(
         Collection.of(
-            queries=judged,
+            queries=queries,
             passages=passages,
             relevance=relevance,
             source=str(folder),

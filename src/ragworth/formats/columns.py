@@ -111,7 +111,7 @@ def read_columns(path: PathOrStr, layout: LineLayout, *, other: LineLayout, skip
 
 
 def is_row(line: bytes) -> bool:
-    """Whether a line is neither empty nor a comment."""
+    """Tell whether a line is neither empty nor a comment."""
     return not line.lstrip().startswith(b"#") and bool(line.strip())
 
 
@@ -153,11 +153,11 @@ def _parse_clean(text: bytes, separator: bytes, layout: LineLayout) -> pl.DataFr
     """Parse rows with Polars; None if they need the slow path."""
     if not text or text.startswith(BOM) or not _is_clean(text, len(layout.columns), separator):
         return None
-    wanted = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
+    places = [i for i, column in enumerate(layout.columns) if column.kind != "skip"]
     full = {c.name if c.kind != "skip" else f"skip{i}": c.type for i, c in enumerate(layout.columns)}
     try:
         frame = pl.read_csv(
-            text, separator=separator.decode(), has_header=False, quote_char=None, schema=full, columns=wanted
+            text, separator=separator.decode(), has_header=False, quote_char=None, schema=full, columns=places
         )
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
         return None
@@ -166,7 +166,7 @@ def _parse_clean(text: bytes, separator: bytes, layout: LineLayout) -> pl.DataFr
 
 
 def _is_clean(chunk: bytes, fields: int, separator: bytes) -> bool:
-    """Whether every line has the right number of fields with one separator between them, and none is a comment."""
+    """Tell whether every line has the right number of fields with one separator between them, and none is a comment."""
     if chunk.startswith(b"#") or (b"#" in chunk and b"\n#" in chunk):
         return False
     data = np.frombuffer(chunk, dtype=np.uint8)
@@ -188,7 +188,7 @@ def _is_clean(chunk: bytes, fields: int, separator: bytes) -> bool:
 
 
 def _is_odd(values: pl.Series, column: Column) -> bool:
-    """Whether the slow path would reject a value: it is missing, or no number of this kind."""
+    """Tell whether the slow path would reject a value: it is missing, or no number of this kind."""
     if values.null_count() or column.kind == "text":
         return values.null_count() > 0
     if column.kind == "number":
@@ -232,8 +232,8 @@ def _parse_field(column: Column, field: bytes) -> str | float:
     value = float(field) if NUMBER.fullmatch(field) else float("nan")
     if np.isnan(value) or (column.kind == "whole" and not value.is_integer()):
         kind = "whole number" if column.kind == "whole" else "number"
-        shown = quote_short(field.decode("utf-8", "replace"), 24)
-        raise WrongLineError(f"the {column.name} is not a {kind} ({shown})")
+        text = quote_short(field.decode("utf-8", "replace"), 24)
+        raise WrongLineError(f"the {column.name} is not a {kind} ({text})")
     if column.kind == "finite" and not np.isfinite(value):
         raise WrongLineError(f"the {column.name} is infinite")
     return value

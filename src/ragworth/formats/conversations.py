@@ -148,11 +148,11 @@ def _parse_own(row: dict[str, Any]) -> Items:
 def _parse_canard(row: dict[str, Any]) -> Items:
     dialog = as_id(row.get("QuAC_dialog_id"), "QuAC_dialog_id")
     number = _turn_number(row.get("Question_no"), "Question_no")
-    said = [as_text(each, "History") for each in as_list(row.get("History"), "the History")]
-    if len(said) < 2:
+    texts = [as_text(each, "History") for each in as_list(row.get("History"), "the History")]
+    if len(texts) < 2:
         raise WrongLineError("the History has no title and section")
-    messages = [Message("assistant" if place % 2 else "user", text) for place, text in enumerate(said[2:])]
-    history = (Message("user", ", ".join(said[:2])), *messages)
+    messages = [Message("assistant" if place % 2 else "user", text) for place, text in enumerate(texts[2:])]
+    history = (Message("user", ", ".join(texts[:2])), *messages)
     question = as_text(row.get("Question"), "Question")
     yield Turn(f"{dialog}_{number}", dialog, number, question, history, _optional_text(row, "Rewrite"))
 
@@ -178,10 +178,10 @@ def _parse_task(row: dict[str, Any]) -> Items:
     conversation, _, number = query.rpartition(TASK_SEPARATOR)
     if not conversation or not number.isdecimal():
         raise WrongLineError(f"the id {query!r} isn't a conversation, {TASK_SEPARATOR} and the number of a turn")
-    said = [_message(each) for each in as_list(row.get("input"), "the input")]
-    if not said or said[-1].role != "user":
+    messages = [_message(each) for each in as_list(row.get("input"), "the input")]
+    if not messages or messages[-1].role != "user":
         raise WrongLineError("the input doesn't end with a turn of the user")
-    yield Turn(query, conversation, _turn_number(int(number), "turn"), said[-1].text, tuple(said[:-1]))
+    yield Turn(query, conversation, _turn_number(int(number), "turn"), messages[-1].text, tuple(messages[:-1]))
     for target in row.get("targets") or []:
         yield LinkedText("answers", query, as_text(as_dict(target, "a target").get("text"), "text of a target"))
     contexts = [as_dict(each, "a context") for each in row.get("contexts") or []]

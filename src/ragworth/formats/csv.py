@@ -151,7 +151,7 @@ def _parse_by_row(path: PathOrStr, data: bytes, names: list[str], separator: str
 
 
 def _is_text(row: list[str]) -> bool:
-    """Whether no cell contains a lone surrogate, which stands for bytes that aren't UTF-8."""
+    """Tell whether no cell contains a lone surrogate, which stands for bytes that aren't UTF-8."""
     return all(cell.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in cell) for cell in row)
 
 
@@ -169,7 +169,7 @@ def write_csv(
 
 
 def is_safe_csv() -> bool:
-    """Whether to make cells safe for spreadsheets."""
+    """Tell whether to make cells safe for spreadsheets."""
     text = os.environ.get(SAFE_CSV_VARIABLE, "").strip().lower()
     if text not in ("", "0", "1", "true", "false", "yes", "no"):
         raise InputError(f"the environment variable {SAFE_CSV_VARIABLE} is {quote_short(text, 40)}", expected="0 or 1")

@@ -86,8 +86,8 @@ def open_file(path: PathOrStr) -> Iterator[IO[bytes]]:
         remedy = "name the files in it, such as FOLDER/bm25.run"
         raise FormatError("this is a folder, not a file", file=str(path), remedy=remedy) from error
     except (EOFError, zlib.error, gzip.BadGzipFile, zstd.ZstdError) as error:
-        found = f"the compressed data is damaged or truncated ({error})"
-        raise FormatError(found, file=str(path), remedy="download or compress the file again") from error
+        problem = f"the compressed data is damaged or truncated ({error})"
+        raise FormatError(problem, file=str(path), remedy="download or compress the file again") from error
     except OSError as error:
         raise FormatError(f"cannot be read: {error.strerror or error}", file=str(path)) from error
 
@@ -146,7 +146,7 @@ class _Unpacked(RawIOBase):
 
 
 def missing_file_remedy(path: PathOrStr) -> str:
-    """What to do if there is no such file."""
+    """Return the advice for a path where no file is."""
     return "check the path" if str(path) != STDIN else "standard input isn't read: save it as a file, and name that"
 
 
@@ -181,8 +181,8 @@ def _seekable_path(path: PathOrStr) -> Path:
 def read_parquet(path: PathOrStr) -> pl.DataFrame:
     """Read a Parquet file, also if it was compressed again."""
     with open_file(path) as stream:
-        packed = Path(path).suffix in (".gz", ".zst")
-        return coercion.read_parquet(stream.read() if packed else path, name=str(path))
+        compressed = Path(path).suffix in (".gz", ".zst")
+        return coercion.read_parquet(stream.read() if compressed else path, name=str(path))
 
 
 def read_chunks(path: PathOrStr) -> Iterator[bytes]:

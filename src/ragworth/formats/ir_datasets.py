@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import polars as pl
+
 from ragworth.core.errors import FormatError, MissingExtraError, RagworthError
 from ragworth.data import Contexts, Judgments, Ratings
 from ragworth.data.collection import Collection
@@ -53,31 +55,31 @@ def _text(item: Any) -> str:
     return str(getattr(item, "text", getattr(item, "title", "")))
 
 
+def _read_qrels(name: str) -> list[Row]:
+    """Read the qrels, with the sub-topic if they have one."""
+    with _opened(str(name)) as dataset:
+        return [
+            {
+                **_ids(item),
+                "subquestion": as_id(item.subtopic_id, "subtopic_id") if hasattr(item, "subtopic_id") else None,
+                "value": as_number(item.relevance, "relevance"),
+            }
+            for item in (dataset.qrels_iter() if dataset.has_qrels() else ())
+        ]
+
+
 def read_judgments(name: str, *, skip_bad_lines: bool = False) -> Judgments:
     """Read relevance judgments; with sub-topics, a passage gets its highest relevance to any."""
-    highest: dict[tuple[str, str], Row] = {}
-    with _opened(str(name)) as dataset:
-        if not dataset.has_qrels():
-            raise FormatError(f"the collection {name!r} has no relevance judgments")
-        for item in dataset.qrels_iter():
-            row = {**_ids(item), "value": as_number(item.relevance, "relevance")}
-            known = highest.setdefault((row["query"], row["passage"]), row)
-            known["value"] = max(known["value"], row["value"])
-    return Judgments(list(highest.values()), source=f"ir_datasets:{name}")
+    rows = _read_qrels(name)
+    if not rows:
+        raise FormatError(f"the collection {name!r} has no relevance judgments")
+    labels = pl.DataFrame(rows, infer_schema_length=None).group_by("query", "passage", maintain_order=True)
+    return Judgments(labels.agg(pl.col("value").max()), source=f"ir_datasets:{name}")
 
 
 def read_ratings(name: str, *, skip_bad_lines: bool = False) -> Ratings:
     """Read relevance to sub-topics as ratings."""
-    with _opened(str(name)) as dataset:
-        rows = [
-            {
-                **_ids(item),
-                "subquestion": as_id(item.subtopic_id, "subtopic_id"),
-                "value": as_number(item.relevance, "relevance"),
-            }
-            for item in (dataset.qrels_iter() if dataset.has_qrels() else ())
-            if hasattr(item, "subtopic_id")
-        ]
+    rows = [row for row in _read_qrels(name) if row["subquestion"] is not None]
     if not rows:
         raise FormatError(f"the collection {name!r} has no sub-topic judgments")
     return Ratings(rows, source=f"ir_datasets:{name}")
@@ -104,10 +106,11 @@ def load(name: str, *, skip_bad_lines: bool = False) -> LoadedCollection:
         if dataset.has_docs():
             documents = [(str(document.doc_id), _text(document)) for document in dataset.docs_iter()]
             parts["passages"] = {"passage": [name for name, _ in documents], "text": [text for _, text in documents]}
-        judged, ran = dataset.has_qrels(), dataset.has_scoreddocs()
-    if judged:
+        has_labels, has_run = dataset.has_qrels(), dataset.has_scoreddocs()
+    if has_labels:
         parts["relevance"] = read_judgments(name)
-    return LoadedCollection(Collection.of(**parts, source=f"ir_datasets:{name}"), read_contexts(name) if ran else None)
+    contexts = read_contexts(name) if has_run else None
+    return LoadedCollection(Collection.of(**parts, source=f"ir_datasets:{name}"), contexts)
 
 
 FORMAT = Format(

@@ -50,8 +50,8 @@ def read_contexts(
     if isinstance(document, list):
         return make_contexts(rows_of_objects(enumerate(document, 1), path), path, system=system, ties=ties)
     runs = {name or system or run_name(path): queries for name, queries in document.items()}
-    if bare := [name for name, queries in runs.items() if not queries]:
-        raise FormatError(f"system {quote_short(bare[0], 24)} has no queries", file=str(path), expected=EXPECTED)
+    if empty_runs := [name for name, queries in runs.items() if not queries]:
+        raise FormatError(f"system {quote_short(empty_runs[0], 24)} has no queries", file=str(path), expected=EXPECTED)
     if len(runs) > 1 and not set.intersection(*map(set, runs.values())):
         raise FormatError(
             f"{format_list([repr(name) for name in runs])} have no query in common",
@@ -59,15 +59,15 @@ def read_contexts(
             expected="runs of several systems for the same queries",
             remedy="if these are parts of one run, write them as one",
         )
-    shown = [(name, query, _pairs(path, query, each)) for name, run in runs.items() for query, each in run.items()]
+    lists = [(name, query, _pairs(path, query, each)) for name, run in runs.items() for query, each in run.items()]
     rows: list[dict[str, Any]] = [
         {"system": name, "query": query, "passage": passage, **({"rank": rank} if score is None else {"score": score})}
-        for name, query, pairs in shown
+        for name, query, pairs in lists
         for rank, (passage, score) in enumerate(pairs, 1)
     ]
     if len({"rank" in row for row in rows}) > 1:
         raise FormatError("some queries have scores, and some have none", file=str(path), expected=EXPECTED)
-    empty = [(name, query) for name, query, pairs in shown if not pairs]
+    empty = [(name, query) for name, query, pairs in lists if not pairs]
     contexts = Contexts(rows, ties=ties, source=str(path), empty=empty)
     if values := _few_whole(row.get("score") for row in rows):
         few = ", ".join(f"{value:g}" for value in values)
@@ -150,7 +150,7 @@ def _runs(document: Any) -> Runs | None:
 
 
 def _are_queries(document: Mapping[str, Any]) -> bool:
-    """Whether this begins as ``{query: passages}``."""
+    """Tell whether this begins as ``{query: passages}``."""
     if not all(isinstance(passages, dict | list) for passages in document.values()):
         return False
     first: Any = next(filter(None, document.values()), {})
@@ -164,8 +164,8 @@ def _pairs(path: PathOrStr, query: str, passages: Any) -> list[tuple[str, float 
     else:
         wrong = [each for each in passages if not _is_id(each)] if isinstance(passages, list) else [passages]
     if wrong:
-        found = f"query {quote_short(query, 24)} has {quote_short(wrong[0], 24)}"
-        raise FormatError(found, file=str(path), expected=EXPECTED)
+        problem = f"query {quote_short(query, 24)} has {quote_short(wrong[0], 24)}"
+        raise FormatError(problem, file=str(path), expected=EXPECTED)
     if isinstance(passages, list):
         return [(str(passage), None) for passage in passages]
     return [(passage, float(number)) for passage, number in passages.items()]

@@ -126,7 +126,7 @@ def _convert_numbers(rows: CsvRows, required: Collection[str], words: Collection
 
 
 def _searches(frame: pl.DataFrame) -> pl.Series:
-    """Which rows have a hop of an agent and neither rank nor score: without a passage, the search found nothing."""
+    """Tell which rows have the hop of an agent, but neither rank nor score: a search that may have found nothing."""
     if "hop" not in frame.columns:
         return pl.repeat(False, frame.height, eager=True)
     empty = (pl.col(name).is_null() for name in ("rank", "score") if name in frame.columns)
@@ -144,18 +144,18 @@ def rows_of_objects(numbered: Iterable[tuple[int, Mapping[str, Any]]], path: Pat
 
 
 def are_run_rows(keys: Mapping[str, Any]) -> bool:
-    """Whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
+    """Tell whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
     logged = {"retrieved_context", "text", *FIELDS["answer"]} & set(keys)
     return _have_passages(keys, {"score", "rank"}) and not logged
 
 
 def are_label_rows(keys: Mapping[str, Any]) -> bool:
-    """Whether rows are passages with labels."""
+    """Tell whether rows are passages with labels."""
     return _have_passages(keys, LABELS)
 
 
 def _have_passages(keys: Mapping[str, Any], values: set[str]) -> bool:
-    """Whether there are ids of queries and of passages, and one of the values."""
+    """Tell whether there are ids of queries and of passages, and one of the values."""
     return bool(values & set(keys)) and all(set(ID_ALIASES[name]) & set(keys) for name in ("query", "passage"))
 
 

@@ -147,10 +147,10 @@ def _parse_text(value: Any, kind: CollectionPart) -> list[tuple[str, ...]]:
 def _parse_list(value: Any, kind: CollectionPart) -> list[tuple[str, ...]]:
     item = as_object(value)
     query = _parse_id(item, kind)
-    listed = next((item[name] for name in LIST_KEYS[kind] if name in item), None)
-    texts = [listed] if isinstance(listed, str) else listed
+    cell = next((item[name] for name in LIST_KEYS[kind] if name in item), None)
+    texts = [cell] if isinstance(cell, str) else cell
     if not isinstance(texts, list):
-        raise WrongLineError(f"the list {kind!r} is missing: {quote_short(listed, 24)}")
+        raise WrongLineError(f"the list {kind!r} is missing: {quote_short(cell, 24)}")
     if kind == "answers":
         return [(query, as_text(text, f"text {number}")) for number, text in enumerate(texts, 1)]
     objects = [each if isinstance(each, dict) else {"text": each} for each in texts]

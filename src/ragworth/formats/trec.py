@@ -116,19 +116,23 @@ def _check_order(path: PathOrStr, run: OrderedContexts) -> tuple[str, ...]:
 
     lower, ranked = scores[1:] < scores[:-1], ranks[1:] != ranks[:-1]
     queries = count(ranked) > 1
-    agree, against = (count(lower & (ranks[1:] > ranks[:-1])), count(lower & (ranks[1:] < ranks[:-1])))
+    agree, against = count(lower & (ranks[1:] > ranks[:-1])), count(lower & (ranks[1:] < ranks[:-1]))
     # Scores that are 1, 2, 3, … beside other ranks are ranks.
     counted = (count(scores[:-1] == scores[1:] + 1) == ends - heads) & (scores[ends] <= 1) & (scores[ends] >= 0)
     counted &= ranks[heads] > 1
     where = format_count(int(queries.sum()), "query", "queries")
-    for wrong, found, remedy in (
+    for wrong, problem, remedy in (
         ((agree == 0) & (against > 0), "the first ranks have the lowest scores", f"{DISTANCES}; {OTHER_ORDERS}"),
         (counted, "the scores are 1, 2, 3, …, as ranks are,", OTHER_ORDERS),
     ):
         number = int((queries & wrong).sum())
         if number > REVERSED_SHARE * int(queries.sum()):
-            problem, expected = (f"{found} in {number:,} of {where}", "the highest score at rank 1")
-            raise FormatError(problem, file=str(path), expected=expected, remedy=remedy)
+            raise FormatError(
+                f"{problem} in {number:,} of {where}",
+                file=str(path),
+                expected="the highest score at rank 1",
+                remedy=remedy,
+            )
     if queries.any() and not (queries & (agree + against > 0)).any():
         return (
             f"{path}: the scores of a query's passages are all equal, so their ids decide the order; {RANKS_IGNORED}",
@@ -160,9 +164,9 @@ def _drop_duplicates(path: PathOrStr, rows: ColumnRows, keys: list[str], skip: b
 
 def _line_numbers(path: PathOrStr, bad: list[BadLine], rows: Sequence[int] | ranking.Ints) -> list[int]:
     """Return the line number of each of ``rows``, which ascend."""
-    skipped, wanted = {each.line for each in bad}, set(map(int, rows))
+    skipped, numbers = {each.line for each in bad}, set(map(int, rows))
     lines = (number for number, line in read_lines(path) if number not in skipped and is_row(line))
-    return [number for row, number in zip(range(int(rows[-1]) + 1), lines, strict=False) if row in wanted]
+    return [number for row, number in zip(range(int(rows[-1]) + 1), lines, strict=False) if row in numbers]
 
 
 def read_qrels(path: PathOrStr, *, skip_bad_lines: bool = False) -> Judgments:
@@ -217,10 +221,10 @@ def write_run(contexts: Contexts, path: PathOrStr) -> None:
             file=str(path),
             remedy="write Parquet",
         )
-    shown = ["query", "passage", "rank"]
+    columns = ["query", "passage", "rank"]
     scored = not frame["score"].null_count()
-    if not scored or not order_contexts(frame.drop("rank"), ties="float64").frame.select(shown).equals(
-        frame.select(shown)
+    if not scored or not order_contexts(frame.drop("rank"), ties="float64").frame.select(columns).equals(
+        frame.select(columns)
     ):
         frame = frame.with_columns((1 / pl.col("rank").cast(pl.Float64)).alias("score"))
     _write(frame.select("query", pl.lit("Q0").alias("Q0"), "passage", "rank", "score", "system"), path)
@@ -289,7 +293,7 @@ def _unwritable_id(frame: pl.DataFrame) -> tuple[str, str] | None:
 
 
 def fits_trec(frame: pl.DataFrame) -> bool:
-    """Whether TREC files can have the queries and passages of a table."""
+    """Tell whether TREC files can have the queries and passages of a table."""
     return _unwritable_id(frame.select("query", "passage")) is None
 
 

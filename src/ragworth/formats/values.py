@@ -78,7 +78,7 @@ def _describe(error: Exception, line: bytes) -> str:
 
 
 def explain_json(error: Exception) -> str:
-    """What the parser found, and in which column of the line."""
+    """Return the parser's message, with the column of the line."""
     return f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)[:60]
 
 
