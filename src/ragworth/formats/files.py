@@ -125,7 +125,7 @@ class _Unpacked(RawIOBase):
     """Decompressed content, limited in proportion to the compressed size: a few kilobytes can unpack to gigabytes."""
 
     def __init__(self, stream: IO[bytes], file: str, size: int) -> None:
-        self.stream, self.file, self.ratio = (cast(BufferedReader, stream), file, max_ratio())
+        self.stream, self.file, self.ratio = cast(BufferedReader, stream), file, max_ratio()
         self.left = max(MIN_UNPACKED_SIZE, self.ratio * size)
 
     def readable(self) -> bool:

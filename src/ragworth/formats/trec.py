@@ -198,7 +198,7 @@ def read_ratings(path: PathOrStr, *, skip_bad_lines: bool = False) -> Ratings:
 
 def _values(path: PathOrStr, column: str) -> tuple[pl.Expr, ...]:
     """The value, status and source of each row."""
-    return (pl.col(column).alias("value"), pl.lit(OK).alias("status"), pl.lit(str(path)).alias("source"))
+    return pl.col(column).alias("value"), pl.lit(OK).alias("status"), pl.lit(str(path)).alias("source")
 
 
 def write_run(contexts: Contexts, path: PathOrStr) -> None:
