@@ -293,8 +293,8 @@ def test_the_example_of_the_page_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        ("[systems]\nx = []", 2, "the system 'x' has no steps"),
-        ("[systems]\nx = {}", 2, "the system 'x' says nothing"),
+        ("[systems]\nx = []", 2, "systems.x: this system has no steps and no file"),
+        ("[systems]\nx = {}", 2, "systems.x: this system has no steps and no file"),
         ('[systems]\n"" = "bm25"', 1, "the name of a system is empty"),
         ('[systems]\na = "bm25"\nA = "bm25"', 3, "the systems 'a' and 'A' differ only in case or spaces"),
         ("[budget]\ncost = -1", 2, "budget.cost is -1, not greater than or equal to 0"),

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetPydanticSchema, Tag, ValidationInfo
 
 from ragworth.core.errors import MAX_PATH_LENGTH, InputError, format_list, quote_short
 from ragworth.core.files import paths_outside
@@ -28,7 +28,6 @@ from ragworth.workspace.toml import (
     Flag,
     Positive,
     PositiveAmount,
-    Problem,
     Several,
     TextListValue,
     TextValue,
@@ -49,6 +48,83 @@ def names_every_system(name: str) -> bool:
 
 WORKSPACE_FILE = "ragworth.toml"
 """What the file of a workspace is called."""
+
+
+JUDGE_KEYS = ("model", "sample", "file")
+"""Keys of an expensive judge that are no settings of its kind of judgment."""
+
+FLAGS = ("file", "without", "oracle", "everything", "replace")
+"""Keys of ``[answers]`` that may stand beside a file, if they are false."""
+
+OUTPUT_OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
+
+
+def _check_answers(value: Any) -> Any:
+    written = isinstance(value, dict) and value.get("file")
+    if written and any(key not in FLAGS or each is True for key, each in value.items()):
+        raise ValueError("answers that come from a file have no other settings", "file")
+    return value
+
+
+def _check_judge(value: Any) -> Any:
+    """An expensive judge is one of the two: a model and the size of the sample, or a file."""
+    if not isinstance(value, dict):
+        return value
+    keys = value.keys()
+    if "file" in keys and len(value) > 1:
+        raise ValueError("a file has no other settings: its queries are the sample")
+    if not keys & {"file", "model"}:
+        raise ValueError("it names neither a model nor a file")
+    if not keys & {"file", "sample"}:
+        raise ValueError("it does not say about how many queries the model is asked: sample = 50")
+    return value
+
+
+def _check_system(value: Any) -> Any:
+    if value in ([], {}):
+        raise ValueError("this system has no steps and no file")
+    return value
+
+
+def _check_names(systems: Mapping[str, str]) -> Mapping[str, str]:
+    plain: dict[str, str] = {}
+    for name in systems:
+        if not name:
+            raise ValueError("the name of a system is empty")
+        if (other := plain.setdefault(" ".join(name.split()).casefold(), name)) != name:
+            raise ValueError(f"the systems {other!r} and {name!r} differ only in case or spaces", name)
+    return systems
+
+
+def _check_baseline(baseline: str | None, info: ValidationInfo) -> str | None:
+    """One of the systems, unless files that are not read yet name some."""
+    collection, systems = info.data.get("collection"), info.data.get("systems")
+    if baseline is None or not systems or collection is None or collection.whole or baseline in systems:
+        return baseline
+    if not any(map(names_every_system, systems)):
+        raise ValueError(f"the baseline {baseline!r} is no system; there are {format_list(list(systems), 20)}")
+    return baseline
+
+
+def _check_inside(written: str, info: ValidationInfo) -> str:
+    """Refuse a place that the file, not the user, puts outside of its folder. Links are followed first."""
+    context: Any = info.context
+    (folder, paths), name = context, str(info.field_name)
+    path = folder / written
+    outside = None if getattr(paths, name) else next(paths_outside(path, folder), None)
+    if outside is None:
+        return written
+    target = outside.resolve()
+    where = f"{quote_short(str(path), MAX_PATH_LENGTH)} is outside of the folder of the workspace"
+    if outside.is_symlink() or outside != path:
+        leads = quote_short(str(target), MAX_PATH_LENGTH)
+        where = f"{quote_short(str(outside), MAX_PATH_LENGTH)} leads outside of the folder of the workspace, to {leads}"
+    option, _, value = OUTPUT_OPTIONS[name].partition(" ")
+    place = shlex.quote(str(target)) if outside == path else value
+    raise ValueError(f"paths.{name}: {where}; to write there, add {option} {place}")
+
+
+OutputPlace = Annotated[TextValue, AfterValidator(_check_inside), Field(validate_default=True)]
 
 
 @dataclass(frozen=True)
@@ -88,7 +164,7 @@ class TaskConfig(TomlTable):
 
     settings: Settings = field(default_factory=dict)
     model: ModelValue | None = None
-    expensive: Annotated[ExpensiveJudge, split("settings", "model", "sample", "file")] | None = None
+    expensive: Annotated[ExpensiveJudge, split("settings", *JUDGE_KEYS), BeforeValidator(_check_judge)] | None = None
     """Of a kind of judgment: a better judge for a sample."""
 
     def with_settings(self, settings: Mapping[str, Any]) -> TaskConfig:
@@ -190,7 +266,7 @@ _System = Annotated[
     | Annotated[TextListValue, AfterValidator(" >> ".join), Tag("(steps)")],
     Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(steps)"),
 ]
-SystemValue = Annotated[str, GetPydanticSchema(lambda _, build: build(_System))]
+SystemValue = Annotated[str, GetPydanticSchema(lambda _, build: build(_System)), BeforeValidator(_check_system)]
 ColumnValue = Annotated[
     Annotated[TextValue, Tag("(text)")] | Annotated[Mapping[str, TextValue], Tag("(table)")],
     Discriminator(lambda value: "(table)" if isinstance(value, dict) else "(text)"),
@@ -213,7 +289,7 @@ class Workspace(TomlTable):
     limit: Positive | None = None
     judged_queries: Positive | None = None
     collection: CollectionConfig = CollectionConfig()
-    systems: Mapping[str, SystemValue] = field(default_factory=dict)
+    systems: Annotated[Mapping[str, SystemValue], AfterValidator(_check_names)] = field(default_factory=dict)
     """Pipelines in their written form, by name."""
     columns: Mapping[str, ColumnValue] = field(default_factory=dict)
     """Our names of fields and those of the logs; a table holds the names of one log."""
@@ -224,19 +300,22 @@ class Workspace(TomlTable):
     hops: Annotated[Hops, Field(alias="judgments.hops")] = AUTO
     """What the searches of an agent added, where contexts say in which hop it found what."""
     answers: Annotated[
-        AnswerConfig | None, split("(task)", "without", "oracle", "everything", "replace", "file"), SWITCH
+        AnswerConfig | None,
+        split("(task)", "without", "oracle", "everything", "replace", "file"),
+        SWITCH,
+        BeforeValidator(_check_answers),
     ] = None
     grades: Annotated[Mapping[str, Grade], WITHOUT_FALSE] = field(default_factory=dict)
     graded: Annotated[TextListValue, Field(alias="grades.files")] = ()
     """Files of outcomes."""
     metrics: Annotated[TextListValue, Field(alias="metrics.use")] = ()
     """None named: all that the inputs allow."""
-    baseline: Annotated[TextValue | None, Field(alias="metrics.baseline")] = None
+    baseline: Annotated[TextValue | None, AfterValidator(_check_baseline), Field(alias="metrics.baseline")] = None
     budget: BudgetConfig = BudgetConfig()
     executor: ExecutorConfig = ExecutorConfig()
-    results: Annotated[TextValue, Field(alias="paths.results")] = "results"
-    store: Annotated[TextValue, Field(alias="paths.store")] = "calls.sqlite"
-    cache: Annotated[TextValue, Field(alias="paths.cache")] = ".ragworth"
+    results: Annotated[OutputPlace, Field(alias="paths.results")] = "results"
+    store: Annotated[OutputPlace, Field(alias="paths.store")] = "calls.sqlite"
+    cache: Annotated[OutputPlace, Field(alias="paths.cache")] = ".ragworth"
     prompts: Annotated[TextValue | None, Field(alias="paths.prompts")] = None
     given: Annotated[Mapping[str, Any], Field(alias="(given)")] = field(default_factory=dict, compare=False)
     """All that the file said when it was read; empty for a workspace made in Python."""
@@ -313,12 +392,6 @@ def flatten(tables: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-FLAGS = ("file", "without", "oracle", "everything", "replace")
-"""Keys of ``[answers]`` that may stand beside a file, if they are false."""
-
-OUTPUT_OPTIONS = {"results": "--results DIR", "store": "--store FILE", "cache": "--cache DIR"}
-
-
 def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # noqa: B008 (it cannot change)
     """Read the file of a workspace; a folder has one called ``ragworth.toml``.
 
@@ -332,9 +405,7 @@ def read(path: str | Path, paths: OutputPaths = OutputPaths()) -> Workspace:  # 
         raise InputError("there is no such file", file=str(file), expected=WORKSPACE_FILE, remedy=remedy)
     whole, text = read_toml(file, "TOML, such as: k = 5")
     facts = {"(file)": file, "(given)": whole, "(digest)": hashlib.sha256(text.encode()).hexdigest()[:16]}
-    problems = [*_find_contradictions(whole), *_find_outside(file.parent, _table(whole, "paths"), paths)]
-    values = {**flatten(whole), **facts}
-    space = check_toml(Workspace, whole, str(file), text, values=values, more=problems)
+    space = check_toml(Workspace, whole, str(file), text, values=flatten(whole) | facts, context=(file.parent, paths))
     return replace(space, title=space.title or file.resolve().parent.name, **_given_paths(paths))
 
 
@@ -344,78 +415,12 @@ def from_tables(tables: Mapping[str, Mapping[str, Any]], file: Path, paths: Outp
     It writes to the same folder only, as with a file.
     """
     whole = {**tables.get("", {}), **{name: dict(keys) for name, keys in tables.items() if name}}
-    if outside := next(_find_outside(file.parent, _table(whole, "paths"), paths), None):
-        raise InputError(outside.text)
-    space = check_toml(Workspace, whole, values={**flatten(whole), "(file)": file, "(given)": whole})
+    facts = {"(file)": file, "(given)": whole}
+    space = check_toml(Workspace, whole, values=flatten(whole) | facts, context=(file.parent, paths))
     return replace(space, **_given_paths(paths))
-
-
-def _table(whole: dict[str, Any], name: str) -> dict[str, Any]:
-    """A table of the file; empty if it is missing or no table, which the schema reports."""
-    table = whole.get(name)
-    return table if isinstance(table, dict) else {}
-
-
-def _find_contradictions(whole: dict[str, Any]) -> Iterator[Problem]:
-    """Settings that are right by themselves but don't go together, and systems without steps."""
-    systems = _table(whole, "systems")
-    for name, value in systems.items():
-        if not name:
-            yield Problem(("systems",), "the name of a system is empty")
-        elif value in ([], {}):
-            lack = "has no steps" if value == [] else "says nothing"
-            yield Problem(("systems", name), f"the system {name!r} {lack}")
-    plain: dict[str, str] = {}
-    for name in systems:
-        other = plain.setdefault(" ".join(name.split()).casefold(), name)
-        if other != name:
-            yield Problem(("systems", name), f"the systems {other!r} and {name!r} differ only in case or spaces")
-    baseline, source = _table(whole, "metrics").get("baseline"), _table(whole, "collection").get("from")
-    named = source or not systems or any(map(names_every_system, systems))  # in files that are not read yet
-    if baseline and isinstance(baseline, str) and not named and baseline not in systems:
-        known = format_list(list(systems), 20)
-        yield Problem(("metrics", "baseline"), f"the baseline {baseline!r} is no system; there are {known}")
-    answers = _table(whole, "answers")
-    if answers.get("file") and any(key not in FLAGS or value is True for key, value in answers.items()):
-        yield Problem(("answers", "file"), "answers that come from a file have no other settings")
-    for kind, value in _table(whole, "judgments").items():
-        if isinstance(value, dict) and isinstance(value.get("expensive"), dict):
-            path = ("judgments", kind, "expensive")
-            yield from (Problem(path, f"{'.'.join(path)} {text}") for text in _check_expensive(value["expensive"]))
-
-
-def _check_expensive(table: dict[str, Any]) -> Iterator[str]:
-    """One of the two: a model and the size of the sample, or a file."""
-    if "file" in table and len(table) > 1:
-        yield "comes from a file and has no other settings: the file's queries are the sample"
-    elif not table.keys() & {"file", "model"}:
-        yield "names neither a model nor a file"
-    elif not table.keys() & {"file", "sample"}:
-        yield "does not say about how many queries the model is asked: sample = 50"
 
 
 def _given_paths(paths: OutputPaths) -> dict[str, Any]:
     """The user's own places, from where the command is called."""
     chosen = {name: getattr(paths, name) for name in OUTPUT_OPTIONS}
     return {name: str(Path(path).expanduser().absolute()) for name, path in chosen.items() if path}
-
-
-def _find_outside(folder: Path, table: Mapping[str, Any], paths: OutputPaths) -> Iterator[Problem]:
-    """Places that the file, not the user, puts outside of its folder. Links are followed first."""
-    for name, option in OUTPUT_OPTIONS.items():
-        written = table.get(name)
-        path = folder / (written if written and isinstance(written, str) else getattr(Workspace, name))
-        outside = None if getattr(paths, name) else next(paths_outside(path, folder), None)
-        if outside is not None:
-            yield Problem(("paths", name), _outside_message(name, option, path, outside))
-
-
-def _outside_message(name: str, option: str, path: Path, outside: Path) -> str:
-    kind, _, value = option.partition(" ")
-    target = outside.resolve()
-    where = f"{quote_short(str(path), MAX_PATH_LENGTH)} is outside of the folder of the workspace"
-    if outside.is_symlink() or outside != path:
-        leads = quote_short(str(target), MAX_PATH_LENGTH)
-        where = f"{quote_short(str(outside), MAX_PATH_LENGTH)} leads outside of the folder of the workspace, to {leads}"
-    place = shlex.quote(str(target)) if outside == path else value
-    return f"paths.{name}: {where}; to write there, add {kind} {place}"

@@ -9,7 +9,7 @@ import difflib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
@@ -129,20 +129,18 @@ def check_toml(
     text: str = "",
     *,
     values: Mapping[str, Any] | None = None,
-    more: Iterable[Problem] = (),
+    context: Any = None,
 ) -> T:
     """Return the tables of a file as ``model``, a class with pydantic's types; ``text`` is the file's content.
 
     All problems are one error, in the order of the file. ``values`` are the tables in the form that the model has, if
-    it is another; ``more`` are problems that the caller found.
+    it is another; ``context`` is what the checks of the model need to know.
     """
-    problems = list(more)
     try:
-        checked: T = TypeAdapter(model).validate_python(tables if values is None else values)
-        if not problems:
-            return checked
+        checked: T = TypeAdapter(model).validate_python(tables if values is None else values, context=context)
+        return checked
     except ValidationError as error:
-        problems += (_describe(each, model, tables) for each in error.errors(include_url=False))
+        problems = [_describe(each, model, tables) for each in error.errors(include_url=False)]
     lines = TomlLines(text)
     placed = sorted({(lines.line(*problem.path) or 0, problem.text) for problem in problems})
     (line, found), *rest = placed
@@ -163,7 +161,7 @@ def _describe(error: ErrorDetails, model: Any, tables: Mapping[str, Any]) -> Pro
         return Problem(path, f"{shown} is missing")
     if kind == "value_error":
         said, *keys = facts["error"].args  # ValueError("k is 0; expected …", "k") names a key inside, too
-        return Problem((*path, *map(str, keys)), said)
+        return Problem((*path, *map(str, keys)), said if keys else f"{shown}: {said}")
     if kind.startswith("union_tag"):
         key = facts["discriminator"].strip("'")
         lack = f"{facts['tag']!r}, not one of {facts['expected_tags']}" if "tag" in facts else "missing"
