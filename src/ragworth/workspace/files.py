@@ -53,17 +53,6 @@ UNDECIDED: dict[Kind, str] = {
 """Kinds of files that can't be evaluated, with the reason."""
 
 
-class KnownFile(NamedTuple):
-    """A file that was read, and the user's names of its fields."""
-
-    data: Any
-    columns: Mapping[str, str] | None = None
-
-
-KnownFiles: TypeAlias = dict[tuple[str, str], KnownFile]
-"""Files that were read, by their use and path."""
-
-
 class CollectionFiles(NamedTuple):
     """The files of a collection, read."""
 
@@ -128,9 +117,11 @@ class ReadFile(NamedTuple):
     @property
     def systems(self) -> list[str]:
         """The systems of a run or log, or of a table of answers or outcomes."""
-        return (
-            systems_of(self.log) if self.log is not None else self.frame["system"].unique(maintain_order=True).to_list()
-        )
+        return systems_of(self.log) if self.log is not None else list(dict.fromkeys(self.frame["system"]))
+
+
+KnownFiles: TypeAlias = dict[tuple[str, str], ReadFile]
+"""Files that were read, by their use and path."""
 
 
 def read_run(
@@ -177,7 +168,7 @@ def named_run(spec: str) -> tuple[str, str]:
 
 
 PARTS: tuple[TextKind, ...] = ("queries", "passages", "answers", "subquestions")
-READERS: dict[str, Callable[..., Any]] = {
+READERS: dict[Kind, Callable[..., Any]] = {
     "run": read_run,
     "collection": formats.load,
     **{kind: partial(texts.read, kind=kind) for kind in PARTS},
@@ -188,7 +179,7 @@ READERS: dict[str, Callable[..., Any]] = {
 }
 """How a file is read, by what it is used for."""
 
-USES: dict[Kind, str] = {"log": "run", "references": "collection", "qrels": "judgments"}
+USES: dict[Kind, Kind] = {"log": "run", "references": "collection", "qrels": "judgments"}
 """What files of a kind are used for, if it isn't called like the kind."""
 
 
@@ -219,40 +210,42 @@ class FileReader:
         """The files that were read, by the path as it was written."""
         self.mapped: set[str] = set()
         """The columns of logs that the user names."""
-        self._started: dict[str, Future[KnownFile]] = {}
+        self._started: dict[str, Future[ReadFile]] = {}
 
     def of(self, text: str, read: Callable[..., T], *path: str) -> T | None:
         """Return what ``read`` makes of a file that the key at ``path`` names."""
-        spec = self.locate(text)
-        found = self.problems.of(partial(read, spec, skip_bad_lines=self.skip_bad_lines), *path)
-        file = Path(spec if Path(spec).exists() else spec.partition(":")[2])
-        if found is not None and file.exists():
-            self.files[text] = file
-        return found
+        result = self.problems.of(partial(read, self.locate(text), skip_bad_lines=self.skip_bad_lines), *path)
+        return None if result is None else self._remember(text, result)
 
-    def read(self, use: str, text: str, *path: str) -> Any:
+    def _remember(self, text: str, result: T) -> T:
+        """Note the file that something was read from."""
+        file = Path(formats.Spec.of(named_run(self.locate(text))[1]).path)
+        if file.exists():
+            self.files[text] = file
+        return result
+
+    def read(self, use: Kind, text: str, *path: str) -> Any:
         """Return a file that the key at ``path`` names, read for a use of `READERS`; None if it can't be read."""
         place = (use, self.locate(text))
         if place not in self.known:
             started = self._started.get(text) if use == "run" else None
-            found = self.of(text, lambda *_, **__: started.result() if started else self._read(use, text), *path)
-            if found is None:
+            file = self.problems.of(started.result if started else partial(self._read, use, text), *path)
+            if file is None:
                 return None
-            self.known[place] = found
-        else:
-            self.of(text, lambda *_, **__: place)
+            self.known[place] = file
         self.mapped |= set((self.known[place].columns or {}).values())
-        return self.known[place].data
+        return self._remember(text, self.known[place].data)
 
-    def _read(self, use: str, text: str) -> KnownFile:
+    def _read(self, use: Kind, text: str) -> ReadFile:
         name, path = named_run(self.locate(text)) if use == "run" else ("", self.locate(text))
-        place, more = open_spec(path), {"skip_bad_lines": self.skip_bad_lines}
-        if use not in ("run", "collection"):
-            return KnownFile(READERS[use](place, **more))
-        columns = concerned_columns(place, self.columns(text))
-        if use == "collection":
-            return KnownFile(formats.load(place, columns, **more), columns)
-        return KnownFile(read_run(place, name=name, ties=self.ties, columns=columns, **more), columns)
+        place = open_spec(path)
+        more: dict[str, Any] = {"skip_bad_lines": self.skip_bad_lines}
+        columns = concerned_columns(place, self.columns(text)) if use in ("run", "collection") else None
+        if use == "run":
+            more |= {"name": name, "ties": self.ties}
+        if columns is not None:
+            more["columns"] = columns
+        return ReadFile(text, use, path, READERS[use](place, **more), columns=columns)
 
     def start(self, runs: Sequence[str]) -> None:
         """Begin to read runs, two at a time: the parser doesn't keep all cores busy with one small file."""

@@ -20,7 +20,7 @@ from ragworth.formats.files import SPREADSHEETS, EncodingError, missing_file_rem
 from ragworth.formats.grades import GradeError
 from ragworth.workspace import config
 from ragworth.workspace.config import WORKSPACE_FILE, AnswerConfig, OutputPaths, Workspace
-from ragworth.workspace.files import USES, KnownFile, ReadFile, UnusableFileError, recognise_file
+from ragworth.workspace.files import USES, ReadFile, UnusableFileError, recognise_file
 from ragworth.workspace.plan import BY_TEXT, OTHER_QUERIES, WorkspacePlan, plan_workspace
 from ragworth.workspace.problems import Problems
 
@@ -282,7 +282,5 @@ def _workspace(
 ) -> Workspace:
     """The workspace of a plan, which knows the files that were read for it."""
     space = config.from_tables(plan.tables, folder / WORKSPACE_FILE, output)
-    known = {
-        (USES.get(each.kind, each.kind), space.spec(each.spec)): KnownFile(each.data, each.columns) for each in found
-    }
+    known = {(USES.get(each.kind, each.kind), space.spec(each.spec)): each for each in found}
     return replace(space, title=space.title or title, known=known)
