@@ -60,7 +60,8 @@ def test_empty_columns_of_a_spreadsheet(save: Save) -> None:
         ({"model_answer": "Ann", "answer": {"text": ["Bob", "Rob"]}}, ["Bob", "Rob"]),
         ({"prediction": "Ann", "answer": "Eve", "gold": "Bob"}, ["Bob"]),
         ({"response": "Ann", "answer": "Bob"}, []),
-        ({"response": "Ann", "accepted_answers": "Bob | Rob"}, ["Bob | Rob"]),
+        ({"response": "Ann", "accepted_answers": "Bob | Rob"}, ["Bob", "Rob"]),
+        ({"response": "Ann", "accepted_answers": "P(A|B)"}, ["P(A|B)"]),
         ({"response": "Ann", "expected": "Bob|Rob"}, ["Bob|Rob"]),
     ],
 )

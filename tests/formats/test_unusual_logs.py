@@ -162,6 +162,8 @@ def test_grades_of_spreadsheets_and_of_several_judges(grade: Any, value: float, 
         ("Error code: 429 - {'error': {'message': 'Rate limit reached'}}", "error"),
         ("HTTPSConnectionPool(host='api.example.org', port=443): Read timed out. (read timeout=60)", "error"),
         ("requests.exceptions.ReadTimeout: 60 s", "error"),
+        ("An error occurred: 500", "error"),
+        ("503 Service Unavailable", "error"),
         ("Rate limit exceeded errors go away after a minute.", "ok"),
         ("Error analysis is a branch of mathematics.", "ok"),
         ("Connection errors are rare.", "ok"),
@@ -170,6 +172,34 @@ def test_grades_of_spreadsheets_and_of_several_judges(grade: Any, value: float, 
 def test_errors_in_place_of_an_answer(answer: str, status: str, save: Save) -> None:
     answers = load(save("log.jsonl", as_lines(MILL | {"question": "Who?"}, MILL | {"response": answer}))).answers
     assert answers is not None and answers.frame["status"][1] == status
+
+
+@pytest.mark.parametrize(
+    "names", [["https://example.org/a"], ["doc_17", "chunk-3"], ["guide/use.md#install"], ["a.pdf"]]
+)
+def test_passages_that_are_names_are_ids(names: list[str], save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines({**MILL, "contexts": names}))).contexts
+    assert contexts is not None and contexts.frame["passage"].to_list() == names
+    assert any("names of files or addresses are ids" in note for note in contexts.notes)
+
+
+@pytest.mark.parametrize("texts", [["The mill stands by the Ilm."], ["Paris", "doc_17"], ["磨坊建于1820年。"]])
+def test_passages_that_are_texts_are_no_ids(texts: list[str], save: Save) -> None:
+    passages = load(save("log.jsonl", as_lines({**MILL, "contexts": texts}))).collection.passages
+    assert passages["text"].to_list() == texts
+
+
+def test_an_output_beside_an_expected_output_is_the_answer(save: Save) -> None:
+    row = {"input": "Who built it?", "output": "Ann", "context": ["Ann did."], "expected_output": "Bob"}
+    loaded = load(save("log.jsonl", as_lines(row)))
+    assert loaded.answers is not None and loaded.answers.frame["text"].to_list() == ["Ann"]
+    assert loaded.contexts is not None and loaded.collection.answers["text"].to_list() == ["Bob"]
+
+
+def test_unused_columns_may_have_what_is_missing(save: Save) -> None:
+    contexts = load(save("log.jsonl", as_lines({"question": "Who?", "contexts": ["Ann did."], "says": "Ann"}))).contexts
+    assert contexts is not None
+    assert "not used: says; if one of these has what is missing: --map answer=COLUMN" in contexts.notes[0]
 
 
 def test_dates_and_decimals_in_parquet(tmp_path: Path) -> None:

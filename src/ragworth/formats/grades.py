@@ -31,6 +31,7 @@ THREE_WAY = {"correct": 1.0, "partially-correct": 0.5, "abstained": 0.0, "wrong"
 VALUES_OF_WORDS = {
     **THREE_WAY,
     "partly-correct": 0.5,
+    "partial": 0.5,
     "incorrect": -1.0,
     "refused": 0.0,
     "not-attempted": 0.0,
@@ -40,7 +41,7 @@ VALUES_OF_WORDS = {
 }
 """Values of the words of three-way grades: ours, SimpleQA's (*not attempted*) and FinanceBench's (… *answer*)."""
 
-TRUTH = {"true": 1.0, "yes": 1.0, "pass": 1.0, "false": 0.0, "no": 0.0, "fail": 0.0}
+TRUTH = dict.fromkeys(("true", "yes", "pass", "passed"), 1.0) | dict.fromkeys(("false", "no", "fail", "failed"), 0.0)
 """Values of the words of yes-or-no questions. In a three-way grade, they mean correct and wrong."""
 
 MISSING = frozenset(("", "n/a", "na", "none", "nan", "null", "unsure"))

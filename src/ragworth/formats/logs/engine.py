@@ -60,7 +60,7 @@ OTHER_FIELDS = {*FIELDS, "status", "grades"}
 """Fields that are no grades. Formats of tools have a path of the status of an answer, and of grades by name."""
 
 MAY_BE = {
-    "answer": re.compile("answer|response|predict|output|generat|completion"),
+    "answer": re.compile("answer|response|reply|pred|output|generat|completion|assistant|bot"),
     "passages": re.compile("context|passage|document|chunk|retriev"),
 }
 """Words in the names of columns that may be the answers or the passages."""
@@ -155,7 +155,7 @@ class LogSpec:
         }
         if self.general:
             _check_unused(unused, finder, rows.source)
-        finder.notes += [] if self.quiet else _unused_notes(list(map(str, unused)))
+        finder.notes += [] if self.quiet else _unused_notes(list(map(str, unused)), finder)
         finder.notes += finder.place_notes()
 
     def load(
@@ -312,10 +312,12 @@ def _repeats_error(error: FormatError, finder: FieldFinder) -> FormatError:
     return error.copy(remedy=hint._replace(python=f"{hint.python}; skip_bad_lines=True keeps the first"))
 
 
-def _unused_notes(names: list[str]) -> list[str]:
+def _unused_notes(names: list[str], finder: FieldFinder) -> list[str]:
     """Return a note that names the unused columns, and one on turns of conversations."""
     turns = [name for name in names if OF_CONVERSATIONS.fullmatch(plain_name(name))]
-    notes = [f"not used: {format_names(names, 8)}"] if names else []
+    missing = [f"--map {field}=COLUMN" for field in MAY_BE if field not in finder.columns]
+    advice = f"; if one of these has what is missing: {' or '.join(missing)}" if missing else ""
+    notes = [f"not used: {format_names(names, 8)}{advice}"] if names else []
     return notes + [
         f"turns with the same {name!r} count as independent, see docs/howto/conversations.md" for name in turns
     ]
@@ -348,6 +350,7 @@ def read_record(row: Row, finder: FieldFinder, place: int, *, cells: bool = Fals
     answer = as_answer(_inner_text(values, "answer", finder, columns), columns.get("answer", "answer"))
     failed = status not in ("", TRUNCATED)
     accepted = parse_cell(values.get("accepted"), "answer") if cells else values.get("accepted")
+    accepted = _inner_text({**values, "accepted": accepted}, "accepted", finder, columns)
     return LogRecord(
         place=place,
         query=query or "",
@@ -357,7 +360,7 @@ def read_record(row: Row, finder: FieldFinder, place: int, *, cells: bool = Fals
         passages=_read_passages(values, finder, columns, cells=cells),
         answer=None if failed else answer,
         status=status if failed or answer is not None else "",
-        accepted=as_texts(_inner_text(values | {"accepted": accepted}, "accepted", finder, columns)),
+        accepted=as_texts(_split_accepted(accepted, columns, finder)),
         relevant=_read_relevant(values, cells=cells),
         outcomes={} if failed else _read_grades(values, columns, finder),
         row=row,
@@ -401,6 +404,16 @@ def _inner_text(values: Row, field: str, finder: FieldFinder, columns: Mapping[s
     others = {f"{columns[field]}.{key}": each for key, each in value.items() if key != name and each}
     finder.unused |= {key: each for key, each in others.items() if key not in finder.unused}
     return value[name]
+
+
+def _split_accepted(value: Any, columns: Mapping[str, str], finder: FieldFinder) -> Any:
+    """Return the accepted answers that ``|`` separates in a column with a plural name. P(A|B) is one answer."""
+    column = columns.get("accepted", "")
+    parts = [part.strip() for part in value.split("|")] if isinstance(value, str) and column.endswith("s") else []
+    if len(parts) < 2 or not all(part and part.count("(") == part.count(")") for part in parts):
+        return value
+    finder.note(f"'|' in {column!r} separates accepted answers")
+    return parts
 
 
 def _read_grades(values: Row, columns: Mapping[str, str], finder: FieldFinder) -> dict[str, list[Grade]]:
@@ -461,10 +474,13 @@ def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> 
 
 
 def _note_other_text(shown: Any, passages: Iterable[LoggedPassage], finder: FieldFinder) -> None:
-    """Note texts in fields of passages that aren't read, if no field is the text."""
-    if not isinstance(shown, list | tuple) or any(each.text is not None for each in passages):
+    """Note passages without a text, and the fields that may have it."""
+    passages = list(passages)
+    if not isinstance(shown, list | tuple) or not passages or any(each.text is not None for each in passages):
         return
     rows = [each for each in shown if isinstance(each, Mapping)]
+    if not rows and any(each.id is not None for each in passages):
+        finder.note("passages that are names of files or addresses are ids, and have no text")
     fields = [(str(key), value) for row in rows for key, value in row.items() if key not in KNOWN_KEYS]
     names = list(dict.fromkeys(key for key, value in fields if isinstance(value, str) and " " in value))
     if names:

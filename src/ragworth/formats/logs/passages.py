@@ -5,6 +5,7 @@ Passages are in the order of the log. Scores are better if higher, so distances 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -41,6 +42,10 @@ DISTANCES = {"euclidean", "euclid", "l2", "l2_squared", "squared_euclidean", "ma
 """Metrics that a response may name and of which lower values are better."""
 
 
+NAME = re.compile(r"[!-~]*(?:[\d/_#]|\.\w{2,5}$)[!-~]*")
+"""An address, the name of a file or ``doc_17``: if all passages of a context are such, they are ids and no texts."""
+
+
 class LoggedPassage(NamedTuple):
     """A passage in the order shown. It has a text, an id, or both; neither stands for a search that found nothing."""
 
@@ -64,6 +69,8 @@ def as_passages(value: Any) -> list[LoggedPassage] | None:
         value = _find_hits(value) or ([value] if value else [])
     if not isinstance(value, Sequence):
         raise WrongLineError(f"the passages are {quote_short(value, 24)}, not a list")
+    if value and all(isinstance(each, str) and NAME.fullmatch(each.strip()) for each in value):
+        return [LoggedPassage(None, each.strip()) for each in value]
     return [as_passage(each, rank) for rank, each in enumerate(value, 1)]
 
 

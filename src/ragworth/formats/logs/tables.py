@@ -37,20 +37,21 @@ TRACE_SOURCE = "trace:"
 
 TWICE = "occurs twice"
 
-MISSING = frozenset(("nan", "NaN", "null", "NULL", "<NA>", "#N/A"))
+MISSING = frozenset(("nan", "NaN", "null", "NULL", "<NA>", "#N/A", "#REF!", "#VALUE!", "#NAME?"))
 """Missing values, as programs and spreadsheets write them."""
 
 NO_REFERENCE = MISSING | {"N/A", "n/a"}
 """Missing accepted answers. "None" may be one."""
 
-NO_ANSWER_TEXTS = MISSING | {"None"}
+NO_ANSWER_TEXTS = MISSING | {"None", "-", "[]", "{}"}
 """Missing answers. "N/A" may be one: the question has no answer."""
 
 ERROR_TEXT = re.compile(
     r"Traceback \(most recent call last\)|(?:\w+\.)*(?:(?:[A-Z]\w*)?(?:Error|ERROR|Exception)|[A-Z]\w+Timeout): "
     r"|Error code: \d{3}\b|Connection error\.|Request timed out\.|HTTPS?ConnectionPool\(|\{\s*[\"']error[\"']\s*:"
+    r"|(?:An )?error (?:has )?occurred\b|(?:429|5\d\d) [A-Z]\w+ [A-Z]|Rate limit (?:reached|exceeded)(?:[.:!]|$)"
 )
-"""Beginnings of the messages of Python, and of the clients of APIs, in place of an answer."""
+"""Beginnings of the messages of Python, of servers and of their clients, in place of an answer."""
 
 MIN_RISING_SHARE = 0.1
 """Share of the contexts whose scores contradict the order of their passages, from which on that is noted."""

@@ -102,7 +102,10 @@ def named_scores(metrics: Any) -> dict[str, Any]:
 DEEPEVAL = LogSpec(
     name="deepeval",
     title="deepeval test cases or goldens",
-    signs=("input actual_output|actualOutput|expected_output|expectedOutput|retrieval_context|retrievalContext",),
+    signs=(
+        "input actual_output|actualOutput|expected_output|expectedOutput|retrieval_context|retrievalContext"
+        " !output|response|answer|prediction",
+    ),
     rows="testCases | test_cases | goldens",
     fields={
         "query": "query_id | id",
