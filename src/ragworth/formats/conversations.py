@@ -18,7 +18,7 @@ whose texts are there or in ``documents`` of the whole file. What a task shows i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -81,7 +81,7 @@ def _load(
         try:
             for item in list(parse(as_dict(value, "the row"))):
                 if isinstance(item, LinkedText):
-                    texts |= {item: None} if item.text.strip() else {}
+                    texts[item] = None
                 else:
                     _check_turn(item, seen)
                     turns.append(item)
@@ -94,12 +94,17 @@ def _load(
     collection = Collection.of(
         queries={"query": [turn.query for turn in turns], "text": [turn.question for turn in turns]},
         turns=[_turn_row(turn) for turn in turns],
-        answers=[{"query": each.name, "text": each.text} for each in texts if each.part == "answers"] or None,
-        passages=[{"passage": each.name, "text": each.text} for each in texts if each.part == "passages"] or None,
+        answers=_linked_texts(texts, "answers", "query"),
+        passages=_linked_texts(texts, "passages", "passage"),
         source=str(path),
         notes=skipped_note(path, bad),
     )
     return LoadedCollection(collection)
+
+
+def _linked_texts(texts: Iterable[LinkedText], part: str, column: str) -> list[dict[str, str]] | None:
+    """The rows of the answers or passages, without blank ones; None if there are none."""
+    return [{column: each.name, "text": each.text} for each in texts if each.part == part and each.text.strip()] or None
 
 
 def _check_turn(turn: Turn, seen: set[object]) -> None:
