@@ -58,7 +58,7 @@ def read_contexts(
     path: PathOrStr, *, system: str | None = None, ties: Ties = "float64", skip_bad_lines: bool = False
 ) -> Contexts:
     """Read the contexts only. In lists, the file determines the order, so ``ties`` has no effect."""
-    read = tables.read_contexts if tables.are_run_rows(_first_row(path)) else LOG.read_contexts
+    read = tables.read_contexts if tables.kind_of_row(_first_row(path)) == "run" else LOG.read_contexts
     return read(path, system=system, ties=ties, skip_bad_lines=skip_bad_lines)
 
 
@@ -72,7 +72,7 @@ def load(path: PathOrStr, *, system: str | None = None, skip_bad_lines: bool = F
     if "retrieved_context" not in first and {"text", "contents"} & set(first):
         frame, notes = read_texts(path, kind="passages", skip_bad_lines=skip_bad_lines)
         return LoadedCollection(Collection.of(passages=frame, source=str(path), notes=notes))
-    if tables.are_run_rows(first):
+    if tables.kind_of_row(first) == "run":
         return LoadedCollection(Collection(), tables.read_contexts(path, system=system, skip_bad_lines=skip_bad_lines))
     return LOG.load(path, system=system, skip_bad_lines=skip_bad_lines)
 

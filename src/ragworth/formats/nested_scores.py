@@ -20,7 +20,7 @@ from ragworth.formats.grades import LABEL, check_scale
 from ragworth.formats.heads import read_document
 from ragworth.formats.kinds import is_named, row_kinds
 from ragworth.formats.logs.rows import find_rows
-from ragworth.formats.tables import are_label_rows, are_run_rows, make_contexts, make_table, rows_of_objects
+from ragworth.formats.tables import kind_of_row, make_contexts, make_table, rows_of_objects
 
 LARGEST = 2**1023
 """Whole numbers below this fit into a float."""
@@ -136,7 +136,7 @@ def _table_rows(document: Any) -> list[dict[str, Any]] | None:
     rows = find_rows(document, known=False) or document
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         return None
-    return rows if are_run_rows(rows[0]) or are_label_rows(rows[0]) else None
+    return rows if kind_of_row(rows[0]) is not None else None
 
 
 def _runs(document: Any) -> Runs | None:

@@ -21,7 +21,7 @@ from ragworth.data.coercion import ID_ALIASES, find_id_column, to_frame
 from ragworth.data.contexts import MAYBE_SYSTEMS
 from ragworth.data.ranking import Ties
 from ragworth.formats.columns import NUMBER
-from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
+from ragworth.formats.contract import Contents, Format, Head, Kind, LoadedCollection
 from ragworth.formats.csv import CsvRows, read_text_csv, write_csv
 from ragworth.formats.files import (
     BOM,
@@ -36,8 +36,7 @@ from ragworth.formats.files import (
     suffix_of,
 )
 from ragworth.formats.grades import LABEL, RATING, check_scale
-from ragworth.formats.kinds import pair_kinds, row_kinds
-from ragworth.formats.logs.names import FIELDS
+from ragworth.formats.kinds import LOGGED, pair_kinds, row_kinds
 from ragworth.formats.values import read_objects
 
 T = TypeVar("T", bound=Table)
@@ -52,7 +51,6 @@ WIDE_COLUMNS = {name for names in Judgments.wide.values() for name in names}
 """Also numeric if there is no ``value`` column; beside one, a label may be a word."""
 
 IDS = {alias for names in ID_ALIASES.values() for alias in names}
-LABELS = {"value", *Judgments.wide["relevance"]}
 COLUMNS = IDS | MAYBE_SYSTEMS | NUMBER_COLUMNS | WIDE_COLUMNS | {*Judgments.schema, *Ratings.schema, "text", "shown"}
 """Keys of JSON objects that are columns; others may hold anything."""
 
@@ -143,20 +141,13 @@ def rows_of_objects(numbered: Iterable[tuple[int, Mapping[str, Any]]], path: Pat
     return TableRows(frame, lines=[line for line, _ in pairs])
 
 
-def are_run_rows(keys: Mapping[str, Any]) -> bool:
-    """Tell whether rows are passages with their scores or ranks, as of a run. Rows with answers are of a log."""
-    logged = {"retrieved_context", "text", *FIELDS["answer"]} & set(keys)
-    return _have_passages(keys, {"score", "rank"}) and not logged
-
-
-def are_label_rows(keys: Mapping[str, Any]) -> bool:
-    """Tell whether rows are passages with labels."""
-    return _have_passages(keys, LABELS)
-
-
-def _have_passages(keys: Mapping[str, Any], values: set[str]) -> bool:
-    """Tell whether there are ids of queries and of passages, and one of the values."""
-    return bool(values & set(keys)) and all(set(ID_ALIASES[name]) & set(keys) for name in ("query", "passage"))
+def kind_of_row(row: Mapping[str, Any]) -> Kind | None:
+    """Return what JSON rows like this one are if that is a run or labels; rows with texts or answers are no run."""
+    head = Head("", "lines").of_rows([row])
+    kind = next((each.kind for each in row_kinds(head)), None)
+    if kind == "run" and head.has_any("text", *LOGGED):
+        return None
+    return kind if kind in ("run", "qrels", "judgments") else None
 
 
 def make_contexts(rows: TableRows, path: PathOrStr, *, system: str | None = None, ties: Ties = "float64") -> Contexts:
