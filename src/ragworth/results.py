@@ -36,9 +36,8 @@ from ragworth.core.nested_text import parse_json
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores, Table
 from ragworth.data.coercion import read_parquet, write_parquet
 from ragworth.data.collection import Collection
-from ragworth.data.conversations import conversation_ids
+from ragworth.data.conversations import check_turns, conversation_ids
 from ragworth.data.tables import html_table
-from ragworth.data.turns import check_turns
 from ragworth.scoring import passage_tokens, reads_file, score
 
 FORMAT = 1

@@ -124,7 +124,7 @@ def test_hugging_face() -> None:
 
 @pytest.mark.parametrize(("texts", "words"), [([5], "cast it to text"), ([["a", "b"]], "explode")])
 def test_texts_of_other_types_are_named(texts: list[Any], words: str) -> None:
-    with pytest.raises(TableError, match=rf"column 'text' of the query texts holds(?s:.*){words}"):
+    with pytest.raises(TableError, match=rf"column 'text' holds(?s:.*){words}"):
         Collection.of(answers=pl.DataFrame({"query": ["1"], "text": texts}))
 
 

@@ -102,7 +102,7 @@ def test_whole_ranks_may_be_written_as_floats() -> None:
     [
         ([1, None], "row 2: the score is missing"),
         ([1, math.nan], "row 2: the score is NaN"),
-        (["1", "2"], "column 'score' holds String values, such as '1'"),
+        (["1", "2"], "column 'score' holds String values where numbers belong, such as '1'"),
         ([1, "high"], "column 'score' holds String values"),
         ([[1], [2]], "column 'score' holds List"),
     ],

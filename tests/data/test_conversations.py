@@ -82,8 +82,8 @@ def test_merging_refuses_two_histories_of_one_turn() -> None:
     [
         ({"number": 0}, "row 2: the turn's number is 0"),
         ({"number": None}, "row 2: the turn's number is None"),
-        ({"number": 1}, "row 2: conversation 'c1', number '1' occurs twice"),
-        ({"query": "c1-1"}, "row 2: query 'c1-1' occurs twice"),
+        ({"number": 1}, "row 2: second turn for conversation 'c1', number '1'"),
+        ({"query": "c1-1"}, "row 2: second turn for query 'c1-1'"),
         ({"query": "c1-9"}, "1 turn without a text"),
         ({"history": None}, "row 2: the history is missing"),
         ({"history": [{"role": "tool", "text": "Hi"}]}, "row 2: the history has the message .*'tool'"),

@@ -8,8 +8,16 @@ import pytest
 
 from ragworth import prompts
 from ragworth.calls.programs import NoValue
-from ragworth.data.collection import Collection, TurnForm
-from ragworth.data.conversations import READER_HISTORY, AskedQuestion, Message, Turn, asked_question, conversation_notes
+from ragworth.data.collection import Collection
+from ragworth.data.conversations import (
+    READER_HISTORY,
+    AskedQuestion,
+    Message,
+    Turn,
+    TurnForm,
+    asked_question,
+    conversation_notes,
+)
 from ragworth.prompts.template import Template
 from ragworth.tasks.text_lookup import TextLookup
 

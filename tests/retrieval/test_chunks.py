@@ -210,7 +210,7 @@ def test_settings_that_cannot_be(settings: dict[str, Any], words: str) -> None:
 def test_documents_that_cannot_be() -> None:
     for data, words in (
         ({"document": ["a", "a"], "text": ["x", "y"]}, "row 2: the document 'a' occurs twice"),
-        ({"document": ["a"], "text": [None]}, "column 'text' of the document texts is null in every row"),
+        ({"document": ["a"], "text": [None]}, "row 1: column 'text' has no text"),
         ({"text": ["x"]}, "documents need an id and a text"),
         ({"document": ["a"], "text": [5]}, "the column 'text' has Int64 values"),
         ({"document": [""], "text": ["x"]}, "id is empty"),
@@ -283,5 +283,5 @@ def test_a_missing_text_is_no_text(tmp_path: Path) -> None:
         made = chunk(documents)
         assert made.frame["passage"].to_list() == ["b:0-1"]
         assert made.notes == ("1 document without a text left out ('a')",)
-    with pytest.raises(TableError, match="null in every row"):
+    with pytest.raises(TableError, match="column 'text' has no text"):
         chunk({"document": ["a"], "text": [None]})

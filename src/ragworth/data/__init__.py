@@ -31,7 +31,6 @@ from ragworth.data.tables import (
     Ratings,
     Scores,
     Table,
-    constant_column,
 )
 
 __all__ = [
@@ -48,5 +47,4 @@ __all__ = [
     "Ratings",
     "Scores",
     "Table",
-    "constant_column",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import IO, Any
@@ -184,6 +184,16 @@ def write_parquet(frame: Frame, target: IO[bytes] | str | Path) -> None:
         raise OSError(int(reason[2]), reason[1].strip()) from error
 
 
+def refuse_rows(
+    wrong: pl.Series, problem: Callable[[int], str], *, expected: str, remedy: str = "", source: str = ""
+) -> None:
+    """Raise an error about the first row that is marked as ``wrong``; ``problem`` describes it."""
+    rows = wrong.arg_true()
+    if len(rows):
+        row = int(rows[0])
+        raise TableError(f"row {row + 1}: {problem(row)}", expected=expected, remedy=remedy, file=source)
+
+
 def duplicate_rows(frame: Frame, columns: Sequence[str]) -> npt.NDArray[np.int64]:
     """Indices of rows that repeat the ``columns`` of an earlier row; only rows with equal hashes are compared."""
     keys = frame.select(columns)
@@ -194,15 +204,24 @@ def duplicate_rows(frame: Frame, columns: Sequence[str]) -> npt.NDArray[np.int64
     return np.asarray(rows[~first])
 
 
+def refuse_duplicates(
+    frame: Frame, key: Sequence[str], source: str, *, remedy: str = "remove the duplicates", noun: str = "row"
+) -> None:
+    """Raise an error about the first row with the same ``key`` as an earlier one."""
+    duplicates = duplicate_rows(frame, key)
+    if len(duplicates):
+        row = frame.row(int(duplicates[0]), named=True)
+        raise TableError(
+            f"row {duplicates[0] + 1}: second {noun} for " + ", ".join(f"{k} {quote_short(row[k], 40)}" for k in key),
+            expected=f"one {noun} for each ({', '.join(key)})",
+            remedy=remedy,
+            file=source,
+        )
+
+
 def find_id_column(frame: Frame, name: str) -> str | None:
     """Find the column of ``frame`` that holds the id called ``name``."""
     return next((alias for alias in ID_ALIASES[name] if alias in frame.columns), None)
-
-
-def with_label_column(frame: Frame, others: Iterable[str]) -> Frame:
-    """The frame with the labels of BEIR's qrels, whose column is ``score``, as ``value``, unless others have them."""
-    labels = "corpus-id" in frame.columns and not {"value", "rank", *others} & set(frame.columns)
-    return frame.rename({"score": "value"}, strict=False) if labels else frame
 
 
 def header_hint(fields: Sequence[str]) -> str:
@@ -231,44 +250,41 @@ def id_column(frame: Frame, name: str, *, table: str, source: str) -> pl.Series:
 
 def text_ids(ids: pl.Series, *, source: str) -> pl.Series:
     """Cast ``ids`` to text. Floats, missing and empty ids are errors."""
-    kind = ids.dtype
-    if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum) or (kind == pl.Null and not len(ids))):
-        raise TableError(
-            f"column {ids.name!r} holds {kind} values where ids belong"
-            + (f", such as {ids.drop_nulls().head(1).to_list()[0]!r}" if ids.null_count() < len(ids) else ""),
-            expected="text or whole numbers",
-            remedy="cast the ids to text first (pandas turns a whole-number column with gaps into floats)",
-            file=source,
-        )
-    text = ids if kind == pl.String else ids.cast(pl.String)
-    if text.null_count():
-        row = text.is_null().arg_true()[0] + 1
-        raise TableError(f"row {row}: the {ids.name!r} id is missing", expected="an id in every row", file=source)
-    empty = text == ""
-    if empty.any():
-        raise TableError(
-            f"row {empty.arg_true()[0] + 1}: the {ids.name!r} id is empty", expected="an id in every row", file=source
-        )
+    if not (ids.dtype.is_integer() or _is_text(ids)):
+        remedy = "cast the ids to text first (pandas turns a whole-number column with gaps into floats)"
+        raise _type_error(ids, "ids", "text or whole numbers", remedy, source)
+    text = ids if ids.dtype == pl.String else ids.cast(pl.String)
+    refuse_rows(
+        text.is_null() | (text == ""),
+        lambda row: f"the {ids.name!r} id is {'missing' if text[row] is None else 'empty'}",
+        expected="an id in every row",
+        source=source,
+    )
     return text
 
 
-def check_texts(column: pl.Series, ids: pl.Series, what: str, *, source: str) -> None:
-    """Reject nulls in a column of texts. ``what`` has the ``ids``: passage, document."""
-    rows = column.is_null().arg_true()
-    if len(column) and len(rows) == len(column):
-        raise TableError(
-            f"column {column.name!r} of the {what} texts is null in every row",
+def to_text(column: pl.Series, *, source: str, nullable: bool = False) -> pl.Series:
+    """Return a column of texts. Other values are errors, and so are missing texts, unless it is ``nullable``."""
+    if not _is_text(column):
+        remedy = f".explode({column.name!r}) gives each text a row" if column.dtype == pl.List else "cast it to text"
+        raise _type_error(column, "texts", "text", remedy, source)
+    if not nullable:
+        refuse_rows(
+            column.is_null(),
+            lambda row: f"column {column.name!r} has no text",
             expected="text in every row",
-            remedy=f"fill the column, or rename the one that has the texts to {column.name!r}",
-            file=source,
+            remedy="fill the column, or drop the row",
+            source=source,
         )
-    if len(rows):
-        raise TableError(
-            f"row {rows[0] + 1}: the {what} {quote_short(ids[int(rows[0])])} has no text",
-            expected="text in every row",
-            remedy=f"fill column {column.name!r}, or drop the row",
-            file=source,
-        )
+    if column.dtype == pl.String:
+        return column
+    empty = column.null_count() == len(column)
+    return pl.Series(column.name, [None] * len(column), pl.String) if empty else column.cast(pl.String)
+
+
+def _is_text(column: pl.Series) -> bool:
+    """Whether a column holds text, or nothing."""
+    return column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.null_count() == len(column)
 
 
 def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.DataType] = pl.Float64) -> pl.Series:
@@ -276,22 +292,27 @@ def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.Da
     if column.dtype == kind:
         return column
     if not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise TableError(
-            f"column {column.name!r} holds {column.dtype} values, such as "
-            f"{quote_short(column.drop_nulls().head(1).to_list()[0] if len(column.drop_nulls()) else '')}",
-            expected="numbers",
-            remedy="convert the column; leave a missing value null and give the reason in 'status'",
-            file=source,
-        )
+        remedy = "convert the column; leave a missing value null and give the reason in 'status'"
+        raise _type_error(column, "numbers", "numbers", remedy, source)
     cast = column.cast(kind, strict=False)
-    lost = (cast.is_null() & column.is_not_null()).arg_true()
+    lost = column.is_not_null() & cast.is_null()
     if column.dtype.is_float() and kind != pl.Float64:
-        lost = (cast.is_null() & column.is_not_null() | (cast.cast(pl.Float64) != column)).arg_true()
-    if len(lost):
-        whole = kind != pl.Float64
-        raise TableError(
-            f"row {lost[0] + 1}: {column.name!r} is {column[int(lost[0])]}",
-            expected="whole numbers" if whole else "numbers",
-            file=source,
-        )
+        lost |= column.is_not_null() & (cast.cast(pl.Float64) != column)
+    refuse_rows(
+        lost,
+        lambda row: f"{column.name!r} is {column[row]}",
+        expected="numbers" if kind == pl.Float64 else "whole numbers",
+        source=source,
+    )
     return cast
+
+
+def _type_error(column: pl.Series, what: str, expected: str, remedy: str, source: str) -> TableError:
+    values = column.drop_nulls().head(1).to_list()
+    such = "".join(f", such as {quote_short(v) if isinstance(v, str) else str(v)[:80]}" for v in values)
+    return TableError(
+        f"column {column.name!r} holds {column.dtype} values where {what} belong{such}",
+        expected=expected,
+        remedy=remedy,
+        file=source,
+    )

@@ -6,20 +6,16 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from ragworth.core.errors import TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts, Judgments, Ratings, coercion
-from ragworth.data.coercion import Data, duplicate_rows
+from ragworth.data.coercion import Data
+from ragworth.data.conversations import TURN_SCHEMA, TurnForm, check_turns
 from ragworth.data.tables import Note
 from ragworth.data.tokens import WORD_COUNTER, WORD_PATTERN, WORD_UNIT, TokenCounter, token_counter
-from ragworth.data.turns import check_turns, empty_turns
-
-TurnForm = Literal["conversation", "rewrite", "turn"]
-"""What the reader is asked in a conversation; see `ragworth.data.conversations.asked_question`."""
-
 
 PLAIN_SIGNS = {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑–—", "-")}
 """Quotes and dashes, and how keyboards write them."""
@@ -40,19 +36,9 @@ def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> p
     ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
     if "text" not in frame.columns:
         raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
-    if frame.height and frame["text"].dtype not in (pl.String, pl.Null):
-        remedy = "one row for each text: .explode('text')" if frame["text"].dtype == pl.List else "cast it to text"
-        problem = f"column 'text' of the {kind} texts holds {frame['text'].dtype} values"
-        raise TableError(problem, expected="text", remedy=remedy, file=source)
-    coercion.check_texts(frame["text"], ids, kind, source=source)
-    texts = pl.DataFrame([ids, frame["text"].cast(pl.String)])
-    duplicates = duplicate_rows(texts, [kind])
-    if unique and len(duplicates):
-        raise TableError(
-            f"row {duplicates[0] + 1}: the {kind} {quote_short(ids[int(duplicates[0])])} occurs twice",
-            expected=f"each {kind} once",
-            file=source,
-        )
+    texts = pl.DataFrame([ids, coercion.to_text(frame["text"], source=source)])
+    if unique:
+        coercion.refuse_duplicates(texts, [kind], source, noun="text")
     return texts
 
 
@@ -86,7 +72,7 @@ class Collection:
     subquestions: pl.DataFrame = field(default_factory=lambda: empty_text_frame("query", "subquestion", "text"))
     relevance: Judgments | None = None
     ratings: Ratings | None = None
-    turns: pl.DataFrame = field(default_factory=empty_turns)
+    turns: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=TURN_SCHEMA))
     notes: tuple[str, ...] = ()
     counter: TokenCounter = WORD_COUNTER
     turn_form: TurnForm = "conversation"
@@ -117,15 +103,7 @@ class Collection:
             frame = coercion.to_frame(subquestions, source=source)
             query = coercion.id_column(frame, "query", table="sub-question", source=source)
             named = _text_table("subquestion", frame, source, unique=False).insert_column(0, query)
-            duplicates = duplicate_rows(named, ["query", "subquestion"])
-            if len(duplicates):
-                number = int(duplicates[0])
-                raise TableError(
-                    f"row {number + 1}: the query {quote_short(query[number], 24)} has the sub-question "
-                    f"{quote_short(named['subquestion'][number], 24)} twice",
-                    expected="each sub-question of a query once",
-                    file=source,
-                )
+            coercion.refuse_duplicates(named, ["query", "subquestion"], source, noun="text")
             parts["subquestions"] = named
         if relevance is not None:
             parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
@@ -253,7 +231,7 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
         if kind == "queries":  # blanks and forms of Unicode don't make another question
             blank = every["text"].str.normalize("NFC").str.replace_all(r"\s+", " ").str.strip_chars()
             every = every.filter(pl.struct("query", blank.alias("plain")).is_first_distinct())
-        duplicates = duplicate_rows(every, keys)
+        duplicates = coercion.duplicate_rows(every, keys)
         if len(duplicates):
             row = every.row(int(duplicates[0]), named=True)
             name = ", ".join(f"{key} {quote_short(row[key], 24)}" for key in keys)

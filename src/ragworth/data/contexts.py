@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from ragworth.core.errors import TableError, format_count, format_names, quote_s
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
 from ragworth.data.ranking import DuplicatePassageError, Ints, Ties, order_contexts, rising_notes
-from ragworth.data.tables import Table, constant_column
+from ragworth.data.tables import Table, columns
 
 MAX_RANK = 1_000_000
 """The deepest rank allowed; a larger number is a score or an id in the wrong column."""
@@ -45,13 +45,7 @@ class Contexts(Table):
     hops: pl.DataFrame | None = None
     searches: pl.DataFrame | None = None
     name = "contexts"
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "system": pl.String,
-        "query": pl.String,
-        "rank": pl.UInt32,
-        "passage": pl.String,
-        "score": pl.Float64,
-    }
+    schema = columns("system", "query", "rank", "passage", "score")
     key = ("system", "query", "rank")
 
     def __init__(
@@ -69,16 +63,11 @@ class Contexts(Table):
         if ties not in ("float64", "float32"):
             raise TableError(f"invalid ties={ties!r}", expected="float64 or float32", file=source)
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "score"))
-        frame, nothing, searches = _split_empty(frame, system, source)
-        named = coercion.find_id_column(frame, "system")
-        systems = coercion.id_column(frame, "system", table=self.name, source=source) if named else None
-        columns = [
-            coercion.id_column(frame, "query", table=self.name, source=source),
-            coercion.id_column(frame, "passage", table=self.name, source=source),
-            _score_column(frame, source),
-        ]
+        frame, self.empty, searches = _split_empty(frame, system, source)
+        ids = _context_ids(frame, system, source)
+        values = [coercion.id_column(frame, "passage", table=self.name, source=source), _score_column(frame, source)]
         if "rank" in frame.columns:
-            columns.append(_rank_column(frame, systems, source))
+            values.append(_rank_column(frame, ids["system"], source))
         elif "score" not in frame.columns:
             raise TableError(
                 f"neither ranks nor scores: the columns are {format_names(frame.columns)}",
@@ -86,29 +75,23 @@ class Contexts(Table):
                 file=source,
             )
         if "hop" in frame.columns:
-            shown = pl.DataFrame(columns[:2]).with_columns(
-                pl.lit(system).alias("system") if systems is None else systems
-            )
-            found = shown.select("system", "query", "passage").with_columns(
-                frame[name] for name in HOP_COLUMNS if name in frame
-            )
-            self.hops = pl.concat([found, searches], how="diagonal_relaxed")
-        columns += [systems] if systems is not None else []
-        other = "" if named else _other_systems(frame)
+            self.hops = pl.concat([ids.insert_column(2, values[0]), searches], how="diagonal_relaxed")
+        other = "" if coercion.find_id_column(frame, "system") else _other_systems(frame)
         try:
-            rows, self.starts = order_contexts(pl.DataFrame(columns), ties=ties, source=source)
+            rows, self.starts = order_contexts(
+                ids.select("system", "query").with_columns(values), ties=ties, source=source
+            )
         except DuplicatePassageError as error:
             raise error.copy(remedy="; ".join(filter(None, (error.remedy, other)))) from error
-        rows = rows.with_columns(pl.lit(system).alias("system")) if systems is None else rows
         self.frame = rows.select(list(self.schema))
         self.notes = (*notes, f"{source}: {other}" if source else other) if other else notes
         if {"rank", "score"} <= set(frame.columns):
             self.notes += rising_notes(rows["score"], self.starts, "ranks are the order")
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
             bare = [query for query, items in data.items() if not items]
-            ids = coercion.to_frame({"query": bare}, source=source)["query"]
-            empty = [*empty, *((system, query) for query in coercion.text_ids(ids, source=source))]
-        self.empty = frozenset([*empty, *nothing])
+            queries = coercion.id_column(coercion.to_frame({"query": bare}), "query", table=self.name, source=source)
+            empty = [*empty, *((system, query) for query in queries)]
+        self.empty |= frozenset(empty)
 
     @property
     def file_frame(self) -> pl.DataFrame:
@@ -180,31 +163,29 @@ class Contexts(Table):
         return contexts
 
 
+def _context_ids(frame: pl.DataFrame, system: str, source: str) -> pl.DataFrame:
+    """System and query of each row, and where an agent found its passage, as far as the data says so."""
+    named = coercion.find_id_column(frame, "system")
+    query = coercion.id_column(frame, "query", table="contexts", source=source)
+    systems = coercion.id_column(frame, "system", table="contexts", source=source) if named else pl.lit(system)
+    hops = [frame[name] for name in HOP_COLUMNS if name in frame.columns]
+    return query.to_frame().select(systems.alias("system"), "query", *hops)
+
+
 def _split_empty(
     frame: pl.DataFrame, system: str, source: str
-) -> tuple[pl.DataFrame, list[tuple[str, str]], pl.DataFrame]:
+) -> tuple[pl.DataFrame, frozenset[tuple[str, str]], pl.DataFrame]:
     """Split off the rows that say that nothing was retrieved: those whose passage, rank and score are null.
 
     Next to passages, such a row with a hop is a search of an agent that found nothing; these rows come last.
     """
     passage = coercion.find_id_column(frame, "passage")
     if passage is None or not frame[passage].null_count():
-        return frame, [], pl.DataFrame()
+        return frame, frozenset(), pl.DataFrame()
     blank = pl.all_horizontal(pl.col(n).is_null() for n in (passage, "rank", "score") if n in frame.columns)
-    bare, rest = frame.filter(blank), frame.filter(~blank)
-    named = coercion.find_id_column(frame, "system")
-    queries = coercion.id_column(bare, "query", table="contexts", source=source)
-    systems = (
-        coercion.id_column(bare, "system", table="contexts", source=source)
-        if named
-        else constant_column("system", system, bare.height)
-    )
-    pairs = pl.DataFrame([systems, queries])
-    keys = [pl.col(named) if named else pl.lit(system), pl.col(coercion.find_id_column(frame, "query") or "query")]
-    others = rest.select(key.cast(pl.String).alias(name) for key, name in zip(keys, pairs.columns, strict=True))
-    others = others.unique()
-    hops = pairs.with_columns(bare[name] for name in HOP_COLUMNS if name in bare.columns)
-    searches = hops.join(others, on=pairs.columns, how="semi", maintain_order="left")
+    bare, rest = (_context_ids(frame.filter(rows), system, source) for rows in (blank, ~blank))
+    keys = ["system", "query"]
+    searches = bare.join(rest, on=keys, how="semi", maintain_order="left")
     both = searches.filter(pl.col("hop").is_null()) if "hop" in searches.columns else searches
     if both.height:
         raise TableError(
@@ -213,7 +194,8 @@ def _split_empty(
             expected="a passage id in every row, or one row without an id if nothing was retrieved",
             file=source,
         )
-    return rest, pairs.join(others, on=pairs.columns, how="anti", maintain_order="left").rows(), searches
+    empty = frozenset(bare.join(rest, on=keys, how="anti").select(keys).iter_rows())
+    return frame.filter(~blank), empty, searches
 
 
 def _concat_starts(starts: list[Ints]) -> Ints:
@@ -235,35 +217,25 @@ def _score_column(frame: pl.DataFrame, source: str) -> pl.Series:
         return pl.Series("score", [None] * frame.height, dtype=pl.Float64)
     scores = coercion.to_numbers(frame["score"], source=source)
     bad = (scores.is_nan() | scores.is_null()) if "rank" not in frame.columns else scores.is_nan()
-    where = bad.fill_null(False).arg_true()
-    if len(where):
-        raise TableError(
-            f"row {where[0] + 1}: the score is {'missing' if scores[int(where[0])] is None else 'NaN'}",
-            expected="a number in every row, or a 'rank' column",
-            file=source,
-        )
+    coercion.refuse_rows(
+        bad,
+        lambda row: f"the score is {'missing' if scores[row] is None else 'NaN'}",
+        expected="a number in every row, or a 'rank' column",
+        source=source,
+    )
     return scores
 
 
-def _rank_column(frame: pl.DataFrame, system: pl.Series | None, source: str) -> pl.Series:
-    """Return ranks from 1, shifting systems that count from 0; None stands for a single system."""
-    given = frame["rank"]
-    if given.dtype == pl.UInt32 and len(given) and not given.null_count():
-        values = given.to_numpy()
-        if values.min() > 0 and values.max() <= MAX_RANK:
-            return given
-    ranks = coercion.to_numbers(given, source=source, kind=pl.Int64)
-    wrong = (ranks.is_null() | (ranks < 0) | (ranks > MAX_RANK)).arg_true()
-    if len(wrong):
-        raise TableError(
-            f"row {wrong[0] + 1}: the rank is {ranks[int(wrong[0])]}",
-            expected=f"1 for the first passage, 2 for the second, … (at most {MAX_RANK:,})",
-            file=source,
-        )
-    if not len(ranks) or ranks.min() != 0:
-        return ranks.cast(pl.UInt32).alias("rank")
-    if system is None:
-        return (ranks + 1).cast(pl.UInt32).alias("rank")
-    both = pl.DataFrame([system, ranks.alias("rank")])
-    from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
-    return both.select((pl.col("rank") + from_zero).cast(pl.UInt32)).to_series()
+def _rank_column(frame: pl.DataFrame, systems: pl.Series, source: str) -> pl.Series:
+    """Return ranks from 1, shifting systems that count from 0."""
+    ranks = coercion.to_numbers(frame["rank"], source=source, kind=pl.Int64).alias("rank")
+    coercion.refuse_rows(
+        ranks.is_null() | (ranks < 0) | (ranks > MAX_RANK),
+        lambda row: f"the rank is {ranks[row]}",
+        expected=f"1 for the first passage, 2 for the second, … (at most {MAX_RANK:,})",
+        source=source,
+    )
+    if len(ranks) and ranks.min() == 0:
+        from_zero = (pl.col("rank").min().over("system") == 0).cast(pl.Int64)
+        ranks = pl.DataFrame([systems, ranks]).select(pl.col("rank") + from_zero).to_series()
+    return ranks.cast(pl.UInt32)

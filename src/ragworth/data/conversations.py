@@ -6,14 +6,125 @@ place in the conversation, the history, and a human rewrite if there is one.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ragworth.core.errors import InputError, format_count, format_list, quote_short
-from ragworth.data.collection import Collection, TurnForm
+import polars as pl
+
+from ragworth.core.errors import InputError, TableError, format_count, format_list, format_names, quote_short
+from ragworth.data import coercion
+from ragworth.data.coercion import Data
+
+if TYPE_CHECKING:
+    from ragworth.data.collection import Collection
 
 Role = Literal["user", "assistant"]
+TurnForm = Literal["conversation", "rewrite", "turn"]
+"""What the reader is asked in a conversation; see `asked_question`."""
+
+ROLES: Final = ("user", "assistant")
+INSTRUCTIONS: Final = ("system", "developer")
+"""Roles of messages that set up a model. Nobody said them, so they are left out of histories."""
+
+HISTORY_TYPE: Final = pl.List(pl.Struct({"role": pl.String, "text": pl.String}))
+
+TURN_SCHEMA: Final[dict[str, Any]] = {
+    "query": pl.String,
+    "conversation": pl.String,
+    "number": pl.UInt32,
+    "history": HISTORY_TYPE,
+    "rewrite": pl.String,
+}
+"""``number`` counts a conversation's turns from 1; ``history`` is what was said before the turn, oldest first;
+``rewrite`` is the turn as a question that can be understood alone, as a person wrote it, or null.
+"""
+
+
+def turns_digest(turns: pl.DataFrame) -> str:
+    """A hash of all turns, in their order."""
+    return hashlib.sha256(turns.write_json().encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def check_turns(data: Data, source: str = "") -> pl.DataFrame:
+    """Check a table of turns. ``rewrite`` may be missing; each turn of a conversation occurs once."""
+    frame, histories = _split_histories(data, source)
+    missing = [name for name in ("query", "conversation", "number") if name not in frame.columns]
+    missing += ["history"] if histories is None else []
+    if missing or histories is None:
+        raise TableError(
+            f"a table of turns needs {format_names(missing)}; this one has {format_names(frame.columns)}",
+            expected="query, conversation, number, history and optionally rewrite",
+            file=source,
+        )
+    numbers = coercion.to_numbers(frame["number"], source=source, kind=pl.Int64)
+    coercion.refuse_rows(
+        numbers.is_null() | ~numbers.is_between(1, 2**32 - 1),
+        lambda row: f"the turn's number is {numbers[row]}",
+        expected="1 for the first turn of a conversation",
+        source=source,
+    )
+    rewrites = frame["rewrite"] if "rewrite" in frame.columns else pl.Series("rewrite", [None] * frame.height)
+    rewrites = coercion.to_text(rewrites, source=source, nullable=True)
+    coercion.refuse_rows(
+        rewrites.str.strip_chars() == "",
+        lambda row: "the rewrite is empty",
+        expected="text, or null where there is none",
+        source=source,
+    )
+    ids = [coercion.text_ids(frame[name], source=source) for name in ("query", "conversation")]
+    checked = pl.Series([_history(each, row, source) for row, each in enumerate(histories, 1)], dtype=HISTORY_TYPE)
+    turns = pl.DataFrame([*ids, numbers.cast(pl.UInt32), checked.alias("history"), rewrites])
+    for key in (["query"], ["conversation", "number"]):
+        coercion.refuse_duplicates(turns, key, source, noun="turn")
+    return turns
+
+
+def _split_histories(data: Data, source: str) -> tuple[pl.DataFrame, list[Any] | None]:
+    """The other columns, and the histories as they are: in a column, all messages would need the same fields."""
+    if isinstance(data, Sequence) and any(isinstance(row, Mapping) and "history" in row for row in data):
+        others = [{name: value for name, value in row.items() if name != "history"} for row in data]
+        return coercion.to_frame(others, source=source), [row.get("history") for row in data]
+    frame = coercion.to_frame(data, source=source)
+    return frame, frame["history"].to_list() if "history" in frame.columns else None
+
+
+def _history(messages: Any, row: int, source: str) -> list[dict[str, Any]]:
+    """The messages of a history, as the table has them, without instructions."""
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        found = "is missing" if messages is None else f"is {quote_short(messages)}"
+        raise TableError(
+            f"row {row}: the history {found}", expected="a list of messages; an empty one for a first turn", file=source
+        )
+    history = []
+    for message in messages:
+        if is_instruction(message):
+            continue
+        role, text = (message.get("role"), message_text(message)) if isinstance(message, Mapping) else (None, None)
+        if role not in ROLES or not isinstance(text, str):
+            raise TableError(
+                f"row {row}: the history has the message {quote_short(message)}",
+                expected='messages of a user or an assistant, such as {"role": "user", "text": "…"}',
+                file=source,
+            )
+        history.append({"role": role, "text": text})
+    return history
+
+
+def is_instruction(message: Any) -> bool:
+    """Whether a message only sets up a model."""
+    return isinstance(message, Mapping) and message.get("role") in INSTRUCTIONS
+
+
+def message_text(message: Mapping[str, Any]) -> Any:
+    """The text of a message: its ``text``, or the ``content`` of an OpenAI message, whose parts are joined."""
+    found = message["text"] if message.get("text") is not None else message.get("content")
+    if isinstance(found, Sequence) and not isinstance(found, str) and found:
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in found]
+        texts = [part for part in parts if isinstance(part, str)]
+        return "\n".join(texts) if len(texts) == len(parts) else found
+    return found
 
 
 @dataclass(frozen=True)
@@ -186,11 +297,6 @@ def cluster_labels(queries: Iterable[str], conversations: Mapping[str, str]) -> 
     return labels if len(numbers) < len(distinct) else None
 
 
-def messages_of(history: Iterable[Mapping[str, str]]) -> tuple[Message, ...]:
-    """The messages of a history given as dicts with a role and a text."""
-    return tuple(Message(each["role"], each["text"]) for each in history)  # type: ignore[arg-type]  # checked in tables
-
-
 def turns_of(collection: Collection, queries: Sequence[str] | None = None) -> list[Turn]:
     """The turns of a collection, in its order, or those of some queries, in theirs.
 
@@ -198,7 +304,7 @@ def turns_of(collection: Collection, queries: Sequence[str] | None = None) -> li
     """
     texts = dict(collection.queries.select("query", "text").iter_rows())
     turns = {
-        query: Turn(query, conversation, number, texts[query], messages_of(history), rewrite)
+        query: Turn(query, conversation, number, texts[query], tuple(Message(**each) for each in history), rewrite)
         for query, conversation, number, history, rewrite in collection.turns.iter_rows()
     }
     if queries is None:
@@ -211,8 +317,3 @@ def turns_of(collection: Collection, queries: Sequence[str] | None = None) -> li
             expected="queries with a conversation, a number and a history",
         )
     return [turns[query] for query in queries]
-
-
-def single_turn(query: str, question: str) -> Turn:
-    """A query of its own, as the only turn of a conversation."""
-    return Turn(query, query, 1, question)

@@ -18,7 +18,6 @@ from ragworth.core.errors import (
     format_cell,
     format_count,
     format_names,
-    quote_short,
     with_article,
 )
 from ragworth.core.files import open_output
@@ -39,6 +38,22 @@ UNDECIDED = "undecided"
 
 ANSWERED_STATUSES = (OK, TRUNCATED)
 """Statuses of answers that have a text to grade."""
+
+
+COLUMN_TYPES: dict[str, type[pl.DataType]] = {
+    **dict.fromkeys(("value", "score"), pl.Float64),
+    **dict.fromkeys(("repeat", "tokens"), pl.Int64),
+    "rank": pl.UInt32,
+}
+"""Types of the columns that aren't text."""
+
+COLUMN_DEFAULTS: dict[str, str | int | None] = {"status": OK, "source": "given", "repeat": 0, "tokens": None}
+"""Values of columns that may be left out."""
+
+
+def columns(*names: str) -> dict[str, type[pl.DataType]]:
+    """The types of these columns."""
+    return {name: COLUMN_TYPES.get(name, pl.String) for name in names}
 
 
 class Table:
@@ -119,101 +134,62 @@ class Table:
     @classmethod
     def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         """Return ``frame`` with the columns, types and order of the schema, or raise :class:`TableError`."""
-        columns: list[pl.Series] = []
-        same: list[pl.Expr] = []
-        for name, kind in cls.schema.items():
-            if name in coercion.ID_ALIASES:
-                columns.append(coercion.id_column(frame, name, table=cls.name, source=source))
-                continue
-            column = _value_column(cls, frame, name, kind, source)
-            columns += [column] if isinstance(column, pl.Series) else []
-            same += [column] if isinstance(column, pl.Expr) else []
-        checked = pl.DataFrame(columns)
-        checked = checked.with_columns(same).select(list(cls.schema))
+        checked = pl.DataFrame().select(_column(cls, frame, name, source) for name in cls.schema)
         if "status" in cls.schema and "value" in cls.schema:
-            _check_status(checked, source)
+            coercion.refuse_rows(
+                (checked["status"] == OK) == checked["value"].is_null(),
+                lambda row: f"value {checked['value'][row]} with status {checked['status'][row]!r}",
+                expected="a value if the status is 'ok', otherwise none",
+                source=source,
+            )
         check_key(checked, cls, source)
         return checked
 
 
-COLUMN_DEFAULTS: dict[str, str | int] = {"status": OK, "source": "given", "repeat": 0}
-
-
-def constant_column(name: str, value: str | int, length: int, kind: type[pl.DataType] = pl.String) -> pl.Series:
-    """Return a column with the same value in every row."""
-    return pl.Series(name, [value], dtype=kind).new_from_index(0, length)
-
-
-def _value_column(
-    table: type[Table], frame: pl.DataFrame, name: str, kind: type[pl.DataType], source: str
-) -> pl.Series | pl.Expr:
-    """Return the column, or the default as a literal if the frame has none."""
+def _column(table: type[Table], frame: pl.DataFrame, name: str, source: str) -> pl.Series | pl.Expr:
+    """Return a column of the schema, or its default as a literal if the frame has none."""
+    kind = table.schema[name]
+    if name in coercion.ID_ALIASES:
+        return coercion.id_column(frame, name, table=table.name, source=source)
     if name not in frame.columns:
-        if name == "tokens":
-            return pl.Series(name, [None] * frame.height, dtype=kind)
-        if name not in COLUMN_DEFAULTS:
-            raise TableError(
-                f"{with_article(table.name)} table needs {with_article(repr(name))} column; this one has "
-                f"{format_names(frame.columns)}",
-                expected=", ".join(table.schema),
-                file=source,
-            )
-        if name == "status" and "value" in frame.columns and frame["value"].null_count():
-            row = frame["value"].is_null().arg_true()[0] + 1
-            raise TableError(
-                f"row {row}: the value is missing without a reason",
-                expected="a number, or a 'status' column with the reason",
-                remedy="drop the row, or add a status such as 'unparsable'",
-                file=source,
-            )
-        return pl.lit(COLUMN_DEFAULTS[name], kind).alias(name)
-    column = frame[name]
+        return _default_column(table, frame, name, source)
     if kind == pl.String:
-        text = column.dtype in (pl.String, pl.Categorical, pl.Enum)
-        if name in table.nullable and (text or column.dtype == pl.Null):
-            return column.cast(pl.String)
-        if len(column) and (not text or column.null_count()):
-            raise TableError(
-                f"column {name!r} must hold text in every row",
-                expected="text",
-                remedy="cast it to text" if column.null_count() < len(column) and not text else "fill it: it has nulls",
-                file=source,
-            )
-        return column.cast(pl.String)
-    numbers = coercion.to_numbers(column, source=source, kind=kind)
-    odd = (~numbers.cast(pl.Float64).is_finite()).fill_null(False).arg_true()
-    if len(odd):
-        value = numbers[int(odd[0])]
-        raise TableError(
-            f"row {odd[0] + 1}: the {name} is {'NaN' if value != value else value}",
-            expected="a finite number, or null with the reason in 'status'",
-            remedy="drop the row or give the reason",
-            file=source,
-        )
+        return coercion.to_text(frame[name], source=source, nullable=name in table.nullable)
+    numbers = coercion.to_numbers(frame[name], source=source, kind=kind)
+    coercion.refuse_rows(
+        ~numbers.cast(pl.Float64).is_finite(),
+        lambda row: f"the {name} is {str(numbers[row]).replace('nan', 'NaN')}",
+        expected="a finite number, or null with the reason in 'status'",
+        remedy="drop the row or give the reason",
+        source=source,
+    )
     return numbers
 
 
-def _check_status(frame: pl.DataFrame, source: str) -> None:
-    wrong = ((frame["status"] == OK) == frame["value"].is_null()).arg_true()
-    if len(wrong):
-        row = frame.row(wrong[0], named=True)
+def _default_column(table: type[Table], frame: pl.DataFrame, name: str, source: str) -> pl.Expr:
+    if name not in COLUMN_DEFAULTS:
         raise TableError(
-            f"row {wrong[0] + 1}: value {row['value']} with status {row['status']!r}",
-            expected="a value if the status is 'ok', otherwise none",
+            f"{with_article(table.name)} table needs {with_article(repr(name))} column; this one has "
+            f"{format_names(frame.columns)}",
+            expected=", ".join(table.schema),
             file=source,
         )
+    if name == "status" and "value" in frame.columns:
+        coercion.refuse_rows(
+            frame["value"].is_null(),
+            lambda row: "the value is missing without a reason",
+            expected="a number, or a 'status' column with the reason",
+            remedy="drop the row, or add a status such as 'unparsable'",
+            source=source,
+        )
+    return pl.lit(COLUMN_DEFAULTS[name], table.schema[name]).alias(name)
 
 
 def check_key(frame: pl.DataFrame, table: type[Table], source: str) -> None:
-    duplicates = coercion.duplicate_rows(frame, table.key)
-    if len(duplicates):
-        row = frame.row(int(duplicates[0]), named=True)
-        raise TableError(
-            f"row {duplicates[0] + 1}: second row for " + ", ".join(f"{k} {quote_short(row[k])}" for k in table.key),
-            expected=f"one row for each ({', '.join(table.key)})",
-            remedy="remove the duplicates, keep the one that counts, or give the mean of repeats",
-            file=source,
-        )
+    """Refuse two rows with the same key."""
+    coercion.refuse_duplicates(
+        frame, table.key, source, remedy="remove the duplicates, keep the one that counts, or give the mean of repeats"
+    )
 
 
 class Judgments(Table):
@@ -223,14 +199,7 @@ class Judgments(Table):
     """
 
     name = "judgments"
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "query": pl.String,
-        "passage": pl.String,
-        "aspect": pl.String,
-        "value": pl.Float64,
-        "status": pl.String,
-        "source": pl.String,
-    }
+    schema = columns("query", "passage", "aspect", "value", "status", "source")
     key = ("query", "passage", "aspect")
     wide: ClassVar[dict[str, tuple[str, ...]]] = {
         "relevance": ("relevance", "rel", "label", "grade", "is_relevant"),
@@ -241,15 +210,16 @@ class Judgments(Table):
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         frame = coercion.to_frame(data, source=source, nested=("query_id", "passage_id", "value"))
-        frame = coercion.with_label_column(frame, [name for names in self.wide.values() for name in names])
+        others = {"value", "rank", *(name for names in self.wide.values() for name in names)}
+        if "corpus-id" in frame.columns and not others & set(frame.columns):  # qrels of BEIR call the label a score
+            frame = frame.rename({"score": "value"}, strict=False)
         if "aspect" not in frame.columns:
             if "value" in frame.columns:
                 frame = frame.with_columns(pl.lit("relevance").alias("aspect"))
             else:
                 frame, empty = self._unpivot(frame, source)
                 notes = (*notes, *empty)
-        self.frame = self._checked(frame, source)
-        self.notes = notes
+        super().__init__(frame, source=source, notes=notes)
 
     @classmethod
     def _unpivot(cls, frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, list[str]]:
@@ -290,22 +260,14 @@ class Ratings(Table):
     """How well a passage answers each sub-question of a query, 0 to 5; files are checked for that scale."""
 
     name = "ratings"
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "query": pl.String,
-        "passage": pl.String,
-        "subquestion": pl.String,
-        "value": pl.Float64,
-        "status": pl.String,
-        "source": pl.String,
-    }
+    schema = columns("query", "passage", "subquestion", "value", "status", "source")
     key = ("query", "passage", "subquestion")
 
     def __init__(self, data: Data, *, source: str = "", notes: tuple[str, ...] = ()) -> None:
         frame = coercion.to_frame(data, source=source)
-        if "value" not in frame.columns and "rating" in frame.columns:
-            frame = frame.rename({"rating": "value"})
-        self.frame = self._checked(frame, source)
-        self.notes = notes
+        if "value" not in frame.columns:
+            frame = frame.rename({"rating": "value"}, strict=False)
+        super().__init__(frame, source=source, notes=notes)
 
 
 class Answers(Table):
@@ -317,29 +279,20 @@ class Answers(Table):
 
     name = "answers"
     nullable = frozenset({"text"})
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "system": pl.String,
-        "query": pl.String,
-        "repeat": pl.Int64,
-        "text": pl.String,
-        "tokens": pl.Int64,
-        "status": pl.String,
-        "source": pl.String,
-    }
+    schema = columns("system", "query", "repeat", "text", "tokens", "status", "source")
     key = ("system", "query", "repeat")
 
     @classmethod
     def _checked(cls, frame: pl.DataFrame, source: str) -> pl.DataFrame:
         checked = super()._checked(frame, source)
         written = pl.col("status").is_in(ANSWERED_STATUSES)
-        lost = checked.select(written & pl.col("text").is_null()).to_series().arg_true()
-        if len(lost):
-            raise TableError(
-                f"row {lost[0] + 1}: the text is missing, but the status is {checked['status'][int(lost[0])]!r}",
-                expected="a text, or a 'status' with the reason",
-                remedy="drop the row, or add a status such as 'timed-out'",
-                file=source,
-            )
+        coercion.refuse_rows(
+            checked.select(written & pl.col("text").is_null()).to_series(),
+            lambda row: f"the text is missing, but the status is {checked['status'][row]!r}",
+            expected="a text, or a 'status' with the reason",
+            remedy="drop the row, or add a status such as 'timed-out'",
+            source=source,
+        )
         blank = written & (pl.col("text").str.strip_chars() == "")
         return checked.with_columns(status=pl.when(blank).then(pl.lit(EMPTY_ANSWER)).otherwise(pl.col("status")))
 
@@ -348,14 +301,7 @@ class Outcomes(Table):
     """What a context led to: grade, 1–5 score, utility, …"""
 
     name = "outcomes"
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "system": pl.String,
-        "query": pl.String,
-        "aspect": pl.String,
-        "value": pl.Float64,
-        "status": pl.String,
-        "source": pl.String,
-    }
+    schema = columns("system", "query", "aspect", "value", "status", "source")
     key = ("system", "query", "aspect")
 
 
@@ -363,13 +309,7 @@ class Scores(Table):
     """A metric's value for (system, query)."""
 
     name = "scores"
-    schema: ClassVar[dict[str, type[pl.DataType]]] = {
-        "system": pl.String,
-        "query": pl.String,
-        "metric": pl.String,
-        "value": pl.Float64,
-        "status": pl.String,
-    }
+    schema = columns("system", "query", "metric", "value", "status")
     key = ("system", "query", "metric")
 
 

@@ -13,8 +13,7 @@ from ragworth import formats
 from ragworth.core.errors import FormatError, InputError, format_count, format_list, quote_short
 from ragworth.data import Answers, Contexts, Judgments, Outcomes
 from ragworth.data.collection import Collection, match_questions, merge_collections
-from ragworth.data.conversations import conversation_notes
-from ragworth.data.turns import turns_digest
+from ragworth.data.conversations import conversation_notes, turns_digest
 from ragworth.evaluation.given_answers import join_answers, join_outcomes, missing_answer_notes, replaced_notes
 from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_bare_systems
 from ragworth.evaluation.scope import EvaluationScope

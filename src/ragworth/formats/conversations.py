@@ -24,8 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 from ragworth.core.errors import BadLine, FormatError, quote_short
 from ragworth.data.collection import Collection
-from ragworth.data.conversations import Message, Turn, turns_of
-from ragworth.data.turns import is_instruction, message_text
+from ragworth.data.conversations import Message, Turn, is_instruction, message_text, turns_of
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, create_file, empty_file_error, skipped_note
 from ragworth.formats.logs.rows import bad_rows_error, read_log, reject_row

@@ -104,7 +104,7 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
         if column.dtype not in (pl.String, pl.Null):
             raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
     if text.null_count() == frame.height:
-        coercion.check_texts(text, ids, "document", source=source)
+        coercion.to_text(text, source=source)
     duplicates = (~ids.is_first_distinct()).arg_true()
     if len(duplicates):
         raise TableError(

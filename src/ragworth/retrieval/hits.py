@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.data import Contexts, constant_column
+from ragworth.data import Contexts
 
 Ints = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
@@ -47,11 +47,10 @@ def contexts_from_hits(hits: Sequence[SearchHits], queries: pl.Series, passages:
     return Contexts.trusted(
         pl.DataFrame(
             {
-                "system": constant_column("system", "run", sum(sizes)),
                 "query": queries.gather(np.repeat(np.arange(len(hits)), sizes)),
                 "rank": np.concatenate([np.arange(1, size + 1, dtype=np.uint32) for size in (*sizes, 0)]),
                 "passage": passages.gather(np.concatenate([*(each.rows for each in hits), NO_HITS.rows])),
                 "score": np.concatenate([*(each.scores for each in hits), NO_HITS.scores]),
             }
-        )
+        ).with_columns(pl.lit("run").alias("system"))
     )

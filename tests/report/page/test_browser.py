@@ -14,8 +14,7 @@ import pytest
 
 from ragworth import prompts
 from ragworth.data import Answers, Contexts
-from ragworth.data.conversations import Message
-from ragworth.data.turns import check_turns
+from ragworth.data.conversations import Message, check_turns
 from ragworth.report import page
 from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser

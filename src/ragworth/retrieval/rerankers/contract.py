@@ -17,7 +17,7 @@ import polars as pl
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, ModelError, format_count
 from ragworth.data import Contexts
-from ragworth.data.collection import TurnForm
+from ragworth.data.conversations import TurnForm
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
 from ragworth.tasks.contract import option as named
 from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup

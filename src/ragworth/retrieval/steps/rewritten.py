@@ -23,8 +23,7 @@ import polars as pl
 from ragworth.calls.programs import NoValue, Program
 from ragworth.calls.serialization import model_digest
 from ragworth.core.errors import BadLine, InputError, ModelError, format_count, format_list, quote_short
-from ragworth.data.conversations import Turn, single_turn, turns_of
-from ragworth.data.turns import turns_digest
+from ragworth.data.conversations import Turn, turns_digest, turns_of
 from ragworth.formats.files import bad_lines_error
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
 from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
@@ -224,7 +223,7 @@ def _turns(context: StepContext) -> list[Turn]:
     """The turn of each query; a query outside of conversations is a turn without a history."""
     known = {turn.query: turn for turn in turns_of(context.collection)}
     texts = context.queries.select("query", pl.col("text").fill_null("")).iter_rows()
-    return [known.get(query) or single_turn(query, text) for query, text in texts]
+    return [known.get(query) or Turn(query, query, 1, text) for query, text in texts]
 
 
 def _without_rewrites(turns: Sequence[Turn]) -> list[str]:
