@@ -118,7 +118,7 @@ def test_hugging_face() -> None:
     table = datasets.Dataset.from_dict(COLUMNS)
     assert Contexts(table).frame.rows() == EXPECTED
     assert to_contexts(table).frame.rows() == EXPECTED
-    with pytest.raises(TableError, match=r"splits train, test(?s:.*)data\['train'\]"):
+    with pytest.raises(TableError, match=r"give one of them: data\['train'\]"):
         Contexts(datasets.DatasetDict({"train": table, "test": table}))
 
 
@@ -148,15 +148,15 @@ def test_pandas_nullable_whole_numbers() -> None:
 
 def test_pandas_oddities() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(TableError, match="cannot read this pandas data frame"):
+    with pytest.raises(TableError, match="can't make a table of this DataFrame"):
         Contexts(pandas.DataFrame({"qid": ["1", 2], "docno": ["a", "b"], "score": [1, 2]}))
-    with pytest.raises(TableError, match="cannot read this pandas data frame"):
+    with pytest.raises(TableError, match="can't make a table of this DataFrame"):
         Contexts(pandas.DataFrame([["1", "a", 1, 2]], columns=["qid", "docno", "score", "score"]))
     with pytest.raises(TableError):
         Contexts(pandas.DataFrame([["1", "a", 1]]))
     with pytest.raises(TableError):
         Contexts(pandas.Series([1, 2]))
-    with pytest.raises(TableError, match="cannot read this pandas data frame"):
+    with pytest.raises(TableError, match="can't make a table of this DataFrame"):
         Contexts(pandas.DataFrame({"qid": pandas.Series([2**70], dtype=object), "docno": ["a"], "score": [1]}))
 
 

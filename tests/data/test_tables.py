@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from ragworth import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
-from ragworth.core.errors import TableError
+from ragworth.core.errors import FormatError, TableError
 from ragworth.data import Table
 
 TEXT, REAL, WHOLE = pl.String, pl.Float64, pl.Int64
@@ -81,7 +81,7 @@ def test_parquet_reads_back_equal(table: type[Table], tmp_path: Path) -> None:
 
 @TABLES
 def test_reading_what_is_not_there(table: type[Table], tmp_path: Path) -> None:
-    with pytest.raises(TableError, match="can't be read as Parquet") as caught:
+    with pytest.raises(FormatError, match="can't be read as Parquet") as caught:
         table.read(tmp_path / "absent.parquet")
     assert caught.value.file == str(tmp_path / "absent.parquet")
 

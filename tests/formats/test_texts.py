@@ -146,9 +146,9 @@ def test_a_file_that_is_not_there_or_tells_no_format(kind: CollectionPart, save:
         ("queries", "query,words\nq1,Who?\n", "text"),
         ("queries", "name,text\nq1,Who?\n", "query"),
         ("queries", "query,text\nq1,Who?\nq2\n", "line 3"),
-        ("queries", "query,text\nq1,Who?\nq2,\n", "q2"),
-        ("queries", "query,text\nq1,Who?\nq1,When?\n", "twice"),
-        ("passages", "passage,text\np1,x\np1,x\n", "twice"),
+        ("queries", "query,text\nq1,Who?\nq2,\n", "row 2: column 'text' has no text"),
+        ("queries", "query,text\nq1,Who?\nq1,When?\n", "second text"),
+        ("passages", "passage,text\np1,x\np1,x\n", "second text"),
         ("subquestions", "query,text\nq1,Who?\n", "subquestion"),
         ("subquestions", "query,subquestion,text\nq1,a,Who?\nq1,a,When?\n", "a"),
     ],
@@ -168,7 +168,7 @@ def test_a_tsv_file_needs_no_header(save: Save) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("q1\tWho?\nq2\n", "line 2: 1 fields"), (b"q1\tWho?\nq2\t\xff\n", "UTF-8"), ("q1\ta\nq1\tb\n", "twice")],
+    [("q1\tWho?\nq2\n", "line 2: 1 fields"), (b"q1\tWho?\nq2\t\xff\n", "UTF-8"), ("q1\ta\nq1\tb\n", "second text")],
 )
 def test_tsv_lines_that_are_not_right(content: str | bytes, words: str, save: Save) -> None:
     with pytest.raises(RagworthError) as caught:

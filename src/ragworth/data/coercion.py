@@ -45,8 +45,8 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
         return data.collect()
     if isinstance(data, pl.DataFrame):
         return data
-    if package_of(data) == "datasets":
-        return _from_hugging_face(data, source)
+    if hasattr(data, "to_polars"):  # a dataset of Hugging Face
+        return pl.DataFrame(data.to_polars())
     try:
         if isinstance(data, Mapping):
             return _from_dict(data, nested)
@@ -56,22 +56,13 @@ def to_frame(data: Data, *, source: str = "", nested: tuple[str, str, str] | Non
             return _from_pandas(data)
         if hasattr(data, "__arrow_c_stream__"):
             return pl.DataFrame(data)
+        raise TypeError("a Polars, pandas or Arrow table, a dict of columns, or a list of dicts is needed")
     except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
-        what = (
-            "read this pandas data frame"
-            if "pandas" in type(data).__module__
-            else f"make a table of this {_type_name(data)}"
-        )
         raise TableError(
-            f"cannot {what}: {str(error).partition(chr(10))[0][:200]}",
+            f"can't make a table of this {_type_name(data)}: {str(error).partition(chr(10))[0][:200]}",
             expected="columns of equal length, one type each",
             file=source,
         ) from error
-    raise TableError(
-        f"cannot make a table of {_type_name(data)}",
-        expected="a Polars, pandas or Arrow table, a dict of columns, or a list of dicts",
-        file=source,
-    )
 
 
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
@@ -110,38 +101,36 @@ def _to_series(name: object, values: Any) -> pl.Series:
     """Make one column. Mixed ints and floats become floats; mixed text and ints become text (ids)."""
     if not isinstance(name, str):
         raise TypeError(f"a column is named {name!r}")
+    if hasattr(values, "to_polars"):
+        raise TypeError(f"it has several tables; give one of them: data[{name!r}]")
     if not isinstance(values, (list, tuple, range)):
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise TypeError(f"column {name!r} is {_type_name(values)}, not a list")
         column = pl.Series(name, values)
         return column if column.dtype != pl.Object else _to_series(name, list(values))  # NumPy's arrays of objects
-    kinds = {type(value) for value in values if value is not None}
     try:
-        if len(kinds) < 2 and not any(issubclass(kind, Integral) for kind in kinds - {bool}):
-            return pl.Series(name, values) if kinds != {object} else pl.Series(name, values, dtype=pl.Object)
-        if bool not in kinds and all(issubclass(kind, Integral) for kind in kinds):
-            return pl.Series(name, values, dtype=pl.Int64)
-        if bool not in kinds and all(issubclass(kind, Real) for kind in kinds):
-            return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64)
-        if bool not in kinds and all(issubclass(kind, (str, Integral)) for kind in kinds):
-            return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+        kind = _common_type({type(value) for value in values if value is not None})
+        if kind == pl.String:
+            values = [None if value is None else str(value) for value in values]
+        elif kind == pl.Float64:
+            values = [None if value is None else float(value) for value in values]
+        return pl.Series(name, values, dtype=kind)
     except (*POLARS_ERRORS, TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"column {name!r}: {str(error).partition(chr(10))[0]}") from error
-    return pl.Series(name, values, dtype=pl.Object)  # an error later, if the column is one of ours
 
 
-def _from_hugging_face(data: Any, source: str) -> Frame:
-    """Convert a ``Dataset``. A ``DatasetDict`` has several of them."""
-    if hasattr(data, "to_polars"):
-        return pl.DataFrame(data.to_polars())
-    splits = list(data) if isinstance(data, Mapping) else []
-    named = f"give one of them: data[{splits[0]!r}]" if splits else "give a Dataset: Dataset.from_list(list(data))"
-    raise TableError(
-        f"this {_type_name(data)} has the splits {format_names(splits)}" if splits else f"this is {_type_name(data)}",
-        expected="a Dataset",
-        remedy=named,
-        file=source,
-    )
+def _common_type(kinds: set[type]) -> type[pl.DataType] | None:
+    """The type of a column with values of these types; None if Polars finds it."""
+    if kinds and not kinds & {bool} and kinds not in ({str}, {float}):
+        if all(issubclass(kind, Integral) for kind in kinds):
+            return pl.Int64
+        if all(issubclass(kind, Real) for kind in kinds):
+            return pl.Float64
+        if all(issubclass(kind, (str, Integral)) for kind in kinds):
+            return pl.String
+    if len(kinds) > 1 or kinds == {object}:
+        return pl.Object  # an error later, if the column is one of ours
+    return None
 
 
 def _from_pandas(data: Any) -> Frame:
@@ -295,9 +284,10 @@ def to_numbers(column: pl.Series, *, source: str, kind: pl.DataType | type[pl.Da
         remedy = "convert the column; leave a missing value null and give the reason in 'status'"
         raise _type_error(column, "numbers", "numbers", remedy, source)
     cast = column.cast(kind, strict=False)
-    lost = column.is_not_null() & cast.is_null()
-    if column.dtype.is_float() and kind != pl.Float64:
-        lost |= column.is_not_null() & (cast.cast(pl.Float64) != column)
+    to_whole = column.dtype.is_float() and kind != pl.Float64
+    if cast.null_count() == column.null_count() and not to_whole:
+        return cast
+    lost = column.is_not_null() & (cast.is_null() | (cast.cast(pl.Float64) != column if to_whole else False))
     refuse_rows(
         lost,
         lambda row: f"{column.name!r} is {column[row]}",

@@ -20,9 +20,6 @@ from ragworth.data.tokens import WORD_COUNTER, WORD_PATTERN, WORD_UNIT, TokenCou
 PLAIN_SIGNS = {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑–—", "-")}
 """Quotes and dashes, and how keyboards write them."""
 
-DECOMPOSED = r"[\p{M}\x{1100}-\x{11FF}]"
-"""Marks and parts of Korean syllables, which NFC joins with the letters before them."""
-
 
 def _first_texts(texts: pl.Series, width: int = 24) -> str:
     """List the first three texts or ids and count the rest."""
@@ -30,15 +27,24 @@ def _first_texts(texts: pl.Series, width: int = 24) -> str:
     return f"{shown} and {len(texts) - 3:,} more" if len(texts) > 3 else shown
 
 
-def _text_table(kind: str, data: Data, source: str, *, unique: bool = True) -> pl.DataFrame:
-    """Check a table of (id, text) whose id column is named ``kind``."""
-    frame = coercion.to_frame(data, source=source)
-    ids = coercion.id_column(frame, kind, table=f"{kind} texts", source=source)
+TEXT_KEYS = {
+    "queries": ["query"],
+    "passages": ["passage"],
+    "answers": ["query", "text"],
+    "subquestions": ["query", "subquestion"],
+}
+"""The columns that tell the texts of a kind apart."""
+
+
+def _text_table(kind: str, data: Data, source: str) -> pl.DataFrame:
+    """Check a table of texts with their ids. Only an answer may be there twice."""
+    frame, key = coercion.to_frame(data, source=source), TEXT_KEYS[kind]
+    ids = [coercion.id_column(frame, name, table=kind, source=source) for name in key if name != "text"]
     if "text" not in frame.columns:
-        raise TableError(f"{kind} texts need a 'text' column", expected=f"{kind}, text", file=source)
-    texts = pl.DataFrame([ids, coercion.to_text(frame["text"], source=source)])
-    if unique:
-        coercion.refuse_duplicates(texts, [kind], source, noun="text")
+        raise TableError(f"{kind} need a 'text' column", expected=", ".join([*key, "text"]), file=source)
+    texts = pl.DataFrame([*ids, coercion.to_text(frame["text"], source=source)])
+    if kind != "answers":
+        coercion.refuse_duplicates(texts, key, source, noun="text")
     return texts
 
 
@@ -92,28 +98,19 @@ class Collection:
         notes: tuple[str, ...] = (),
     ) -> Collection:
         """Check data frames or dicts of columns and collect them."""
-        parts: dict[str, object] = {}
-        if queries is not None:
-            parts["queries"] = _text_table("query", queries, source)
-        if passages is not None:
-            parts["passages"] = _text_table("passage", passages, source)
-        if answers is not None:
-            parts["answers"] = _text_table("query", answers, source, unique=False)
-        if subquestions is not None:
-            frame = coercion.to_frame(subquestions, source=source)
-            query = coercion.id_column(frame, "query", table="sub-question", source=source)
-            named = _text_table("subquestion", frame, source, unique=False).insert_column(0, query)
-            coercion.refuse_duplicates(named, ["query", "subquestion"], source, noun="text")
-            parts["subquestions"] = named
+        given = {"queries": queries, "passages": passages, "answers": answers, "subquestions": subquestions}
+        tables: dict[str, Any] = {
+            kind: _text_table(kind, data, source) for kind, data in given.items() if data is not None
+        }
         if relevance is not None:
-            parts["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
+            tables["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
         if ratings is not None:
-            parts["ratings"] = ratings if isinstance(ratings, Ratings) else Ratings(ratings, source=source)
+            tables["ratings"] = ratings if isinstance(ratings, Ratings) else Ratings(ratings, source=source)
         if turns is not None:
-            parts["turns"] = check_turns(turns, source)
-        checked = cls(**parts, notes=notes)  # type: ignore[arg-type]
+            tables["turns"] = check_turns(turns, source)
+        checked = cls(**tables, notes=notes)
         checked._require_turn_texts(source)
-        return cls(**{**checked.__dict__, "notes": (*notes, *checked._missing_text_notes())})
+        return replace(checked, notes=(*notes, *checked._missing_text_notes()))
 
     def _require_turn_texts(self, source: str) -> None:
         """Refuse turns without a text in ``queries``: nothing could be asked or searched for them."""
@@ -153,10 +150,8 @@ class Collection:
         if n := len(blank):
             passages = format_count(self.passages.height, "passage")
             notes.append(f"{n:,} of {passages} {'has' if n == 1 else 'have'} an empty text ({_first_texts(blank)})")
-        # Normalising is slow, so only where needed.
-        composed = pl.when(words.str.contains(DECOMPOSED)).then(words).str.normalize("NFC")
-        plain = pl.coalesce(composed, words).str.replace_many(PLAIN_SIGNS)
-        key = plain.str.replace_all(r"\s{2,}|[^\S ]", " ").str.to_lowercase()
+        plain = words.str.normalize("NFC").str.replace_many(PLAIN_SIGNS)
+        key = plain.str.replace_all(r"\s+", " ").str.to_lowercase()
         alone = self.queries.join(self.turns, on="query", how="anti")  # turns may well repeat: "Why?"
         texts = alone.select("text", key=key).unique("text", maintain_order=True)
         again = texts.filter(~pl.col("key").is_first_distinct())["text"]
@@ -216,13 +211,7 @@ class Collection:
 def merge_collections(parts: Sequence[Collection]) -> Collection:
     """Merge collections. Repeated texts are fine; different texts for the same id are an error."""
     texts: dict[str, Any] = {}
-    for kind, keys in (
-        ("queries", ["query"]),
-        ("passages", ["passage"]),
-        ("answers", ["query", "text"]),
-        ("subquestions", ["query", "subquestion"]),
-        ("turns", ["query"]),
-    ):
+    for kind, keys in {**TEXT_KEYS, "turns": ["query"]}.items():
         frames = [frame for part in parts if (frame := getattr(part, kind)).height]
         if len(frames) < 2:
             texts |= {kind: frames[0]} if frames else {}
@@ -252,22 +241,15 @@ def merge_collections(parts: Sequence[Collection]) -> Collection:
 
 def _differing_answers(parts: Sequence[Collection]) -> tuple[str, ...]:
     """A note on queries whose accepted answers are not the same in all parts that have some."""
-    with_some = [part for part in parts if part.answers.height]
-    if len(with_some) < 2:
-        return ()
-    first: dict[str, set[str]] = {}
-    differing: dict[str, None] = {}
-    for part in with_some:
-        mine: dict[str, set[str]] = {}
-        for query, text in part.answers.select("query", "text").iter_rows():
-            mine.setdefault(query, set()).add(plain_text(text))
-        differing |= dict.fromkeys(
-            query for query, accepted in mine.items() if first.setdefault(query, accepted) != accepted
-        )
+    accepted: dict[str, set[frozenset[str]]] = {}
+    for part in parts if len(parts) > 1 else []:
+        for query, texts in part.answers.group_by("query", maintain_order=True).agg("text").iter_rows():
+            accepted.setdefault(query, set()).add(frozenset(map(plain_text, texts)))
+    differing = [query for query, versions in accepted.items() if len(versions) > 1]
     if not differing:
         return ()
-    texts = {query: text for part in parts for query, text in part.queries.select("query", "text").iter_rows()}
-    few = format_list([quote_short(texts.get(query, query), 24) for query in differing], 3)
+    questions = {query: text for part in parts for query, text in part.queries.select("query", "text").iter_rows()}
+    few = format_list([quote_short(questions.get(query, query), 24) for query in differing], 3)
     number = format_count(len(differing), "query", "queries")
     return (f"different files have different accepted answers to {number} ({few}); an answer may be any of them",)
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 import polars as pl
 
 from ragworth.core.errors import InputError, TableError, format_count, format_list, format_names, quote_short
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
-
-if TYPE_CHECKING:
-    from ragworth.data.collection import Collection
 
 Role = Literal["user", "assistant"]
 TurnForm = Literal["conversation", "rewrite", "turn"]
@@ -231,7 +228,18 @@ def asked_question(turn: Turn, form: TurnForm) -> str | None:
     return AskedQuestion(turn.question, recent_messages(turn.history))
 
 
-def conversation_notes(collection: Collection) -> list[str]:
+class HasTurns(Protocol):
+    """What a collection has about conversations."""
+
+    @property
+    def queries(self) -> pl.DataFrame: ...
+    @property
+    def turns(self) -> pl.DataFrame: ...
+    @property
+    def turn_form(self) -> TurnForm: ...
+
+
+def conversation_notes(collection: HasTurns) -> list[str]:
     """What users should know about the turns of a collection: histories that are cut, and dependent turns."""
     turns = turns_of(collection)
     if not turns:
@@ -273,7 +281,7 @@ def independence_notes(conversations: Mapping[str, str]) -> list[str]:
     ]
 
 
-def conversation_ids(collection: Collection) -> dict[str, str]:
+def conversation_ids(collection: HasTurns) -> dict[str, str]:
     """The conversation of each turn; empty if no conversation has several turns, so that queries are independent."""
     turns = collection.turns
     if turns["conversation"].n_unique() == turns.height:
@@ -297,7 +305,7 @@ def cluster_labels(queries: Iterable[str], conversations: Mapping[str, str]) -> 
     return labels if len(numbers) < len(distinct) else None
 
 
-def turns_of(collection: Collection, queries: Sequence[str] | None = None) -> list[Turn]:
+def turns_of(collection: HasTurns, queries: Sequence[str] | None = None) -> list[Turn]:
     """The turns of a collection, in its order, or those of some queries, in theirs.
 
     A query that isn't a turn is an error.

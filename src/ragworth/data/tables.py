@@ -13,7 +13,6 @@ from typing import ClassVar, Self
 import polars as pl
 
 from ragworth.core.errors import (
-    FormatError,
     TableError,
     format_cell,
     format_count,
@@ -91,11 +90,7 @@ class Table:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a table written by :meth:`write`."""
-        try:
-            frame = coercion.read_parquet(path)
-        except FormatError as error:
-            raise TableError(error.found, file=str(path), expected=error.expected, remedy=error.remedy) from error
-        return cls(frame, source=str(path))
+        return cls(coercion.read_parquet(path), source=str(path))
 
     def write(self, path: str | Path) -> None:
         """Write the table as Parquet."""
