@@ -102,10 +102,7 @@ def named_scores(metrics: Any) -> dict[str, Any]:
 DEEPEVAL = LogSpec(
     name="deepeval",
     title="deepeval test cases or goldens",
-    signs=(
-        "input actual_output|actualOutput|expected_output|expectedOutput|retrieval_context|retrievalContext"
-        " !output|response|answer|prediction",
-    ),
+    signs=("input actual_output|actualOutput|expected_output|expectedOutput !output|response|answer",),
     rows="testCases | test_cases | goldens",
     fields={
         "query": "query_id | id",
