@@ -183,7 +183,9 @@ def test_passages_that_are_names_are_ids(names: list[str], save: Save) -> None:
     assert any("names of files or addresses are ids" in note for note in contexts.notes)
 
 
-@pytest.mark.parametrize("texts", [["The mill stands by the Ilm."], ["Paris", "doc_17"], ["磨坊建于1820年。"]])
+@pytest.mark.parametrize(
+    "texts", [["The mill stands by the Ilm."], ["Paris", "doc_17"], ["磨坊建于1820年。"], ["COVID-19"]]
+)
 def test_passages_that_are_texts_are_no_ids(texts: list[str], save: Save) -> None:
     passages = load(save("log.jsonl", as_lines({**MILL, "contexts": texts}))).collection.passages
     assert passages["text"].to_list() == texts

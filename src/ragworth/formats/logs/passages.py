@@ -42,7 +42,7 @@ DISTANCES = {"euclidean", "euclid", "l2", "l2_squared", "squared_euclidean", "ma
 """Metrics that a response may name and of which lower values are better."""
 
 
-NAME = re.compile(r"[!-~]*(?:[\d/_#]|\.\w{2,5}$)[!-~]*")
+NAME = re.compile(r"\S*(?:/|_\d|\.[a-z]{2,4}(?:#|$))\S*|(?:doc|chunk|passage|node|page)\w*-?\d+")
 """An address, the name of a file or ``doc_17``: if all passages of a context are such, they are ids and no texts."""
 
 
