@@ -74,8 +74,9 @@ def _format_of_ending(path: PathOrStr, what: str) -> Format:
     suffix = Spec("", path).suffix
     if (known := next((each for each in FORMATS if suffix in each.endings), None)) is not None:
         return known
-    prefix, colon, _ = str(path).partition(":")
-    if colon and len(prefix) > 1 and "/" not in prefix and not os.path.lexists(path):
+    before, colon, _ = str(path).partition(":")
+    prefix = before.rpartition("/")[2]  # a workspace puts its folder before the path
+    if colon and len(prefix) > 1 and not os.path.lexists(path):
         raise FormatError(
             f"no such file, and no format named {quote_short(prefix, 24)}",
             file=str(path),

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, GetP
 from ragworth.core.errors import MAX_PATH_LENGTH, InputError, format_list, quote_short
 from ragworth.core.files import paths_outside
 from ragworth.data.tokens import WORDS
+from ragworth.formats.catalog import Spec
 from ragworth.workspace.toml import (
     SWITCH,
     WITHOUT_FALSE,
@@ -365,10 +366,10 @@ class Workspace(TomlTable):
 
     def spec(self, text: str) -> str:
         """A path that may carry its format in front (``beir:FOLDER``), from the folder of the file."""
-        form, colon, rest = text.partition(":")
-        if colon and re.fullmatch(r"[a-z_-]{2,}", form):
-            return text if form == "ir_datasets" else f"{form}:{self.folder / rest}"
-        return str(self.folder / text)
+        form, path = Spec.of(text)
+        if form == "ir_datasets":
+            return text
+        return f"{form}:{self.folder / path}" if form else str(self.folder / path)
 
 
 FLAT = ("metrics", "paths")
