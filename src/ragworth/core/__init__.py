@@ -1,1 +1,1 @@
-"""What everything stands on: errors, registries, interrupts, and files on disk."""
+"""The base of all rooms: errors, registries, interrupts, and files on disk."""

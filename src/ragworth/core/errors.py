@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self
 
 MAX_NAMED = 5
-"""How many problems of one kind an error lists before it only counts them."""
+"""Problems of one kind that an error lists before it only counts them."""
 
 QUOTE_WIDTH = 80
 """Maximum length of a quotation in an error."""
@@ -42,7 +42,7 @@ SURFACE: ContextVar[Literal["python", "command"]] = ContextVar("SURFACE", defaul
 
 
 class Hint(NamedTuple):
-    """What to do about an error, in words for each place where people meet it.
+    """Advice on an error, in words for each place where people meet it.
 
     ``workspace``: where a ``ragworth.toml`` names the files. ``option``: an option that ``command`` advises; a command
     without it gives the advice for workspaces.
@@ -97,7 +97,7 @@ class InputError(RagworthError):
 
     @property
     def remedy(self) -> str:
-        """What to do, in words for where we are."""
+        """The advice, in words for where we are."""
         return self.hint.command if SURFACE.get() == "command" else self.hint.python
 
     def __str__(self) -> str:
@@ -200,7 +200,7 @@ class MissingExtraError(RagworthError):
 
 
 def look_swapped(problems: Sequence[Exception]) -> bool:
-    """Whether, among the problems with several files, a run was passed as qrels and qrels as a run."""
+    """Return whether, among the problems with several files, a run was passed as qrels and qrels as a run."""
     return all(any(isinstance(p, kind) for p in problems) for kind in (RunGivenError, QrelsGivenError))
 
 
@@ -253,7 +253,7 @@ def format_names(names: list[str], most: int = 12) -> str:
 
 
 def format_places(places: Iterable[int], unit: str) -> str:
-    """How many records there are at these places, and the first of the places: ``2 records (line 3, 8)``."""
+    """The number of records at these places, and the first of the places: ``2 records (line 3, 8)``."""
     numbers = sorted(places)
     noun = unit if unit != "line" else "record"
     few = format_list([f"{number:,}" for number in numbers[:4]], 3)

@@ -87,7 +87,7 @@ class FileRecord:
         return path.exists() or path.is_symlink()
 
     def _is_ours(self, name: str) -> bool:
-        """Whether ragworth wrote a file, and no link leads to it."""
+        """Return whether ragworth wrote a file, and no link leads to it."""
         path = self.folder / name
         above = [each for each in path.parents if each != self.folder and each.is_relative_to(self.folder)]
         return name in self.names and path.is_file() and not any(each.is_symlink() for each in (path, *above))
@@ -102,5 +102,5 @@ def _read_record(path: Path) -> set[str]:
 
 
 def _is_plain_name(name: str) -> bool:
-    """Whether a name stays in its folder on any system."""
+    """Return whether a name stays in its folder on any system."""
     return not any(part in ("", ".", "..") or set(part) & set("\\:\0") for part in name.split("/"))

@@ -132,7 +132,7 @@ def private_file(path: str | Path) -> None:
 
 
 def is_inside(path: str | Path, folder: str | Path) -> bool:
-    """Whether ``path``, which need not exist, is in the folder or is the folder. False for a loop of links."""
+    """Return whether ``path``, which need not exist, is in the folder or is the folder. False for a loop of links."""
     try:
         return Path(path).resolve().is_relative_to(Path(folder).resolve())
     except (OSError, RuntimeError):

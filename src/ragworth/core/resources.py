@@ -27,7 +27,7 @@ THREADS_PATTERN = re.compile(
 ERRNO_SHORTAGES: dict[int | None, Shortage] = {errno.ENOMEM: "memory", errno.EAGAIN: "threads", errno.EMFILE: "files"}
 
 MAX_CAUSES = 8
-"""How many causes of an error to examine."""
+"""Causes of an error that are examined."""
 
 
 def find_shortage(error: BaseException) -> Shortage | None:

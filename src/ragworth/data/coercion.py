@@ -153,9 +153,9 @@ def read_parquet(source: str | os.PathLike[str] | bytes, *, name: str = "", rows
     try:
         return pl.read_parquet(source if isinstance(source, bytes) else Path(source), n_rows=rows, glob=False)
     except (*POLARS_ERRORS, OSError) as error:
-        found = str(error).partition("\n")[0][:120]
+        reason = str(error).partition("\n")[0][:120]
         raise FormatError(
-            f"can't be read as Parquet ({found})",
+            f"can't be read as Parquet ({reason})",
             file=name or ("" if isinstance(source, bytes) else str(source)),
             expected="a Parquet file",
             remedy="write or download the file again",
@@ -214,7 +214,7 @@ def find_id_column(frame: Frame, name: str) -> str | None:
 
 
 def header_hint(fields: Sequence[str]) -> str:
-    """What to do with a line of query, passage and rank without a header, as in runs of MS MARCO; empty for others."""
+    """Advice on a line of query, passage and rank without a header, as in runs of MS MARCO; empty for others."""
     if len(fields) != 3 or not re.fullmatch(r"-?\d+", fields[2]):
         return ""
     return (
@@ -272,7 +272,7 @@ def to_text(column: pl.Series, *, source: str, nullable: bool = False) -> pl.Ser
 
 
 def _is_text(column: pl.Series) -> bool:
-    """Whether a column holds text, or nothing."""
+    """Return whether a column holds text, or nothing."""
     return column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.null_count() == len(column)
 
 

@@ -23,8 +23,8 @@ PLAIN_SIGNS = {**dict.fromkeys("’‘`´", "'"), **dict.fromkeys("“”„«»
 
 def _first_texts(texts: pl.Series, width: int = 24) -> str:
     """List the first three texts or ids and count the rest."""
-    shown = ", ".join(quote_short(each, width) for each in texts.head(3))
-    return f"{shown} and {len(texts) - 3:,} more" if len(texts) > 3 else shown
+    first = ", ".join(quote_short(each, width) for each in texts.head(3))
+    return f"{first} and {len(texts) - 3:,} more" if len(texts) > 3 else first
 
 
 TEXT_KEYS = {
@@ -98,9 +98,9 @@ class Collection:
         notes: tuple[str, ...] = (),
     ) -> Collection:
         """Check data frames or dicts of columns and collect them."""
-        given = {"queries": queries, "passages": passages, "answers": answers, "subquestions": subquestions}
+        data_by_kind = {"queries": queries, "passages": passages, "answers": answers, "subquestions": subquestions}
         tables: dict[str, Any] = {
-            kind: _text_table(kind, data, source) for kind, data in given.items() if data is not None
+            kind: _text_table(kind, data, source) for kind, data in data_by_kind.items() if data is not None
         }
         if relevance is not None:
             tables["relevance"] = relevance if isinstance(relevance, Judgments) else Judgments(relevance, source=source)
@@ -131,11 +131,11 @@ class Collection:
             "rated": self.ratings.frame if self.ratings else None,
             "answered": self.answers,
         }
-        for kind, known in (("query", self.queries), ("passage", self.passages)):
+        for kind, texts in (("query", self.queries), ("passage", self.passages)):
             for verb, table in tables.items():
-                if table is None or kind not in table.columns or not known.height:
+                if table is None or kind not in table.columns or not texts.height:
                     continue
-                unknown = table.select(kind).unique(maintain_order=True).join(known, on=kind, how="anti")[kind]
+                unknown = table.select(kind).unique(maintain_order=True).join(texts, on=kind, how="anti")[kind]
                 if len(unknown):
                     plural = "queries" if kind == "query" else "passages"
                     few = format_list([quote_short(s, 24) for s in unknown[:3]], 3)
@@ -165,11 +165,11 @@ class Collection:
     def unknown(self, contexts: Contexts) -> tuple[str, ...]:
         """Note queries and passages of runs that have no text in the collection."""
         notes: list[str] = []
-        for kind, plural, known in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
-            if not known.height:
+        for kind, plural, texts in (("query", "queries", self.queries), ("passage", "passages", self.passages)):
+            if not texts.height:
                 continue
-            shown = contexts.frame.select("system", kind)
-            missing = shown.join(known, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
+            pairs = contexts.frame.select("system", kind)
+            missing = pairs.join(texts, on=kind, how="anti", maintain_order="left").unique(maintain_order=True)
             for (system,), part in missing.group_by("system", maintain_order=True):
                 number, few = format_count(part.height, kind, plural), _first_texts(part[kind])
                 notes.append(Note(f"{system}: {number} not in the collection ({few})", system=str(system)))
@@ -184,8 +184,8 @@ class Collection:
         """The collection with more passages (passage, text), and their lengths."""
         passages = pl.concat([self.passages, more], how="diagonal") if more.height else self.passages
         if self.counter is not WORD_COUNTER:
-            known = passages["tokens"] if "tokens" in passages.columns else [None] * passages.height
-            pairs = zip(known, passages["text"], strict=True)
+            lengths = passages["tokens"] if "tokens" in passages.columns else [None] * passages.height
+            pairs = zip(lengths, passages["text"], strict=True)
             counts = [self.counter.count(text) if length is None else length for length, text in pairs]
             tokens = pl.Series("tokens", counts, dtype=pl.UInt32)
             passages = passages.with_columns(tokens, pl.lit(self.counter.name).alias("counter"))
@@ -199,7 +199,7 @@ class Collection:
         return self.passages.select("passage", words, pl.lit(WORD_UNIT).alias("counter"))
 
     def equals(self, other: Collection) -> bool:
-        """Whether both have the same tables."""
+        """Return whether both have the same tables."""
         frames = ("queries", "passages", "answers", "subquestions", "turns")
         return (
             all(getattr(self, name).equals(getattr(other, name)) for name in frames)
@@ -270,7 +270,7 @@ def match_questions(rows: pl.DataFrame, queries: pl.DataFrame) -> pl.DataFrame:
 
 
 TEXT_ID = "text:"
-"""What an id begins with that was derived from a text."""
+"""The beginning of ids that are derived from texts."""
 
 
 def text_id(text: str) -> str:

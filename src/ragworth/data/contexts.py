@@ -88,8 +88,8 @@ class Contexts(Table):
         if {"rank", "score"} <= set(frame.columns):
             self.notes += rising_notes(rows["score"], self.starts, "ranks are the order")
         if isinstance(data, Mapping) and any(isinstance(items, Mapping) and not items for items in data.values()):
-            bare = [query for query, items in data.items() if not items]
-            queries = coercion.id_column(coercion.to_frame({"query": bare}), "query", table=self.name, source=source)
+            without = [query for query, items in data.items() if not items]
+            queries = coercion.id_column(coercion.to_frame({"query": without}), "query", table=self.name, source=source)
             empty = [*empty, *((system, query) for query in queries)]
         self.empty |= frozenset(empty)
 
@@ -183,9 +183,9 @@ def _split_empty(
     if passage is None or not frame[passage].null_count():
         return frame, frozenset(), pl.DataFrame()
     blank = pl.all_horizontal(pl.col(n).is_null() for n in (passage, "rank", "score") if n in frame.columns)
-    bare, rest = (_context_ids(frame.filter(rows), system, source) for rows in (blank, ~blank))
+    empty_rows, others = (_context_ids(frame.filter(rows), system, source) for rows in (blank, ~blank))
     keys = ["system", "query"]
-    searches = bare.join(rest, on=keys, how="semi", maintain_order="left")
+    searches = empty_rows.join(others, on=keys, how="semi", maintain_order="left")
     both = searches.filter(pl.col("hop").is_null()) if "hop" in searches.columns else searches
     if both.height:
         raise TableError(
@@ -194,7 +194,7 @@ def _split_empty(
             expected="a passage id in every row, or one row without an id if nothing was retrieved",
             file=source,
         )
-    empty = frozenset(bare.join(rest, on=keys, how="anti").select(keys).iter_rows())
+    empty = frozenset(empty_rows.join(others, on=keys, how="anti").select(keys).iter_rows())
     return frame.filter(~blank), empty, searches
 
 

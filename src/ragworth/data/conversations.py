@@ -19,7 +19,7 @@ from ragworth.data.coercion import Data
 
 Role = Literal["user", "assistant"]
 TurnForm = Literal["conversation", "rewrite", "turn"]
-"""What the reader is asked in a conversation; see `asked_question`."""
+"""Forms of the question that the reader is asked in a conversation; see `asked_question`."""
 
 ROLES: Final = ("user", "assistant")
 INSTRUCTIONS: Final = ("system", "developer")
@@ -90,9 +90,11 @@ def _split_histories(data: Data, source: str) -> tuple[pl.DataFrame, list[Any] |
 def _history(messages: Any, row: int, source: str) -> list[dict[str, Any]]:
     """The messages of a history, as the table has them, without instructions."""
     if not isinstance(messages, Sequence) or isinstance(messages, str):
-        found = "is missing" if messages is None else f"is {quote_short(messages)}"
+        problem = "is missing" if messages is None else f"is {quote_short(messages)}"
         raise TableError(
-            f"row {row}: the history {found}", expected="a list of messages; an empty one for a first turn", file=source
+            f"row {row}: the history {problem}",
+            expected="a list of messages; an empty one for a first turn",
+            file=source,
         )
     history = []
     for message in messages:
@@ -110,18 +112,18 @@ def _history(messages: Any, row: int, source: str) -> list[dict[str, Any]]:
 
 
 def is_instruction(message: Any) -> bool:
-    """Whether a message only sets up a model."""
+    """Return whether a message only sets up a model."""
     return isinstance(message, Mapping) and message.get("role") in INSTRUCTIONS
 
 
 def message_text(message: Mapping[str, Any]) -> Any:
     """The text of a message: its ``text``, or the ``content`` of an OpenAI message, whose parts are joined."""
-    found = message["text"] if message.get("text") is not None else message.get("content")
-    if isinstance(found, Sequence) and not isinstance(found, str) and found:
-        parts = [part.get("text") if isinstance(part, Mapping) else part for part in found]
+    content = message["text"] if message.get("text") is not None else message.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str) and content:
+        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
         texts = [part for part in parts if isinstance(part, str)]
-        return "\n".join(texts) if len(texts) == len(parts) else found
-    return found
+        return "\n".join(texts) if len(texts) == len(parts) else content
+    return content
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ class Turn:
 
     @property
     def user_messages(self) -> tuple[str, ...]:
-        """What the user said so far, this turn included."""
+        """The user's messages so far, this turn included."""
         return (*(message.text for message in self.history if message.role == "user"), self.question)
 
 
@@ -170,9 +172,9 @@ class AskedQuestion(str):
     __slots__ = ("history",)
 
     def __new__(cls, text: str, history: tuple[Message, ...]) -> AskedQuestion:
-        made = super().__new__(cls, text)
-        made.history = history
-        return made
+        question = super().__new__(cls, text)
+        question.history = history
+        return question
 
 
 FEWEST_CONVERSATIONS: Final = 5
@@ -210,13 +212,13 @@ def recent_messages(history: tuple[Message, ...], characters: int = READER_HISTO
 
 
 def cut_messages(history: tuple[Message, ...], characters: int = READER_HISTORY) -> int:
-    """How many messages `recent_messages` leaves out or shortens."""
-    shown = recent_messages(history, characters)
-    return len(history) - len(shown) + (shown[-1:] != history[-1:] if shown else 0)
+    """Count the messages that `recent_messages` leaves out or shortens."""
+    recent = recent_messages(history, characters)
+    return len(history) - len(recent) + (recent[-1:] != history[-1:] if recent else 0)
 
 
 def asked_question(turn: Turn, form: TurnForm) -> str | None:
-    """What the reader is asked in a turn; None if the form needs a human rewrite and there is none.
+    """The question that the reader is asked in a turn; None if the form needs a human rewrite and there is none.
 
     ``conversation``: the turn, with the latest messages before it. ``rewrite``: the human rewrite, or the turn if
     nothing was said before it. ``turn``: the turn alone.
@@ -229,7 +231,7 @@ def asked_question(turn: Turn, form: TurnForm) -> str | None:
 
 
 class HasTurns(Protocol):
-    """What a collection has about conversations."""
+    """The part of a collection that is about conversations."""
 
     @property
     def queries(self) -> pl.DataFrame: ...
@@ -240,7 +242,7 @@ class HasTurns(Protocol):
 
 
 def conversation_notes(collection: HasTurns) -> list[str]:
-    """What users should know about the turns of a collection: histories that are cut, and dependent turns."""
+    """Notes on the turns of a collection: histories that are cut, and dependent turns."""
     turns = turns_of(collection)
     if not turns:
         return []
@@ -261,7 +263,7 @@ def conversation_notes(collection: HasTurns) -> list[str]:
 
 
 def cluster_notes(conversations: Mapping[str, str]) -> list[str]:
-    """Whether intervals and tests draw whole conversations, by the conversation of each turn."""
+    """A note that intervals and tests draw whole conversations; ``conversations`` has that of each turn."""
     number = len(set(conversations.values()))
     if not number:
         return []
@@ -299,8 +301,8 @@ def cluster_labels(queries: Iterable[str], conversations: Mapping[str, str]) -> 
     numbers: dict[tuple[bool, str], int] = {}
     labels, distinct = [], set()
     for query in queries:
-        known = query in conversations
-        labels.append(numbers.setdefault((known, conversations[query] if known else query), len(numbers)))
+        is_turn = query in conversations
+        labels.append(numbers.setdefault((is_turn, conversations[query] if is_turn else query), len(numbers)))
         distinct.add(query)
     return labels if len(numbers) < len(distinct) else None
 

@@ -292,7 +292,7 @@ def _in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
-    """Whether the ranks of every context are ascending and unique."""
+    """Return whether the ranks of every context are ascending and unique."""
     values = ranks.to_numpy()
     first = np.zeros(len(values), dtype=bool)
     first[starts[:-1]] = True

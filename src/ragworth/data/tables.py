@@ -99,7 +99,7 @@ class Table:
 
     @property
     def file_frame(self) -> pl.DataFrame:
-        """What a file of the table holds."""
+        """The rows of a file of the table."""
         return self.frame
 
     def distinct(self, column: str) -> list[str]:
@@ -252,7 +252,7 @@ class Judgments(Table):
 
 
 class Ratings(Table):
-    """How well a passage answers each sub-question of a query, 0 to 5; files are checked for that scale."""
+    """A rating of how well a passage answers a sub-question of a query, 0 to 5; files are checked for that scale."""
 
     name = "ratings"
     schema = columns("query", "passage", "subquestion", "value", "status", "source")
@@ -293,7 +293,7 @@ class Answers(Table):
 
 
 class Outcomes(Table):
-    """What a context led to: grade, 1–5 score, utility, …"""
+    """The result of a context: grade, 1–5 score, utility, …"""
 
     name = "outcomes"
     schema = columns("system", "query", "aspect", "value", "status", "source")

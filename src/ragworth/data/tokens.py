@@ -22,7 +22,7 @@ from ragworth.core.errors import InputError, MissingExtraError
 
 WORDS = "words"
 WORD_PATTERN = r"\w+|[^\w\s]"
-"""What counts as a token: runs of letters and digits, and single other characters."""
+"""A token: runs of letters and digits, and single other characters."""
 
 WORD_UNIT = "words and punctuation marks"
 """The unit of these tokens, for results."""
@@ -88,8 +88,8 @@ def _tiktoken(name: str) -> TokenCounter:
             f"tiktoken:{name} needs the package tiktoken, which is not installed", remedy="pip install tiktoken"
         ) from error
     try:
-        known = name in tiktoken.list_encoding_names()
-        encoding = tiktoken.get_encoding(name) if known else tiktoken.encoding_for_model(name)
+        is_encoding = name in tiktoken.list_encoding_names()
+        encoding = tiktoken.get_encoding(name) if is_encoding else tiktoken.encoding_for_model(name)
     except Exception as error:  # unknown names, and whatever downloading it raises
         raise InputError(f"tiktoken has no {name!r}: {error}", expected=EXPECTED) from error
     return TokenCounter(f"tokens of tiktoken's {encoding.name}", lambda text: len(encoding.encode_ordinary(text)))
