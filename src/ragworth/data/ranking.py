@@ -7,7 +7,6 @@ and then touches only the rows concerned.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -241,8 +240,7 @@ def order_contexts(frame: pl.DataFrame, *, ties: Ties, source: str = "") -> Orde
             file=source,
         )
     if not by_rank:
-        ranks = pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32)
-        frame = frame.with_columns(_in_chunks_of(frame["passage"], ranks))
+        frame = frame.with_columns(pl.Series("rank", positions_in_groups(groups), dtype=pl.UInt32))
     return OrderedContexts(frame, groups.starts)
 
 
@@ -283,12 +281,6 @@ def _count_rising(scores: pl.Series, starts: Ints) -> int:
     rising = np.flatnonzero(values[1:] > values[:-1]) + 1
     groups = np.searchsorted(starts, rising, side="right") - 1
     return len(np.unique(groups[starts[groups] != rising]))
-
-
-def _in_chunks_of(column: pl.Series, values: pl.Series) -> pl.Series:
-    """The values in chunks like those of the column: Polars copies the columns of a frame whose chunks differ."""
-    bounds = np.cumsum([0, *column.chunk_lengths()])
-    return pl.concat(values.slice(int(low), int(high - low)) for low, high in pairwise(bounds))
 
 
 def _ranks_ascend(ranks: pl.Series, starts: Ints) -> bool:
