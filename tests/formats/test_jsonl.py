@@ -18,7 +18,7 @@ from ragworth import Collection, Contexts
 from ragworth.core.errors import FormatError, RagworthError
 from ragworth.data.collection import text_id
 from ragworth.formats import load, read_contexts, write
-from ragworth.formats.logs.tables import NO_REFERENCE
+from ragworth.formats.logs.records import NO_REFERENCE
 from ragworth.workspace.files import recognise_file
 from tests.strategies import examples
 

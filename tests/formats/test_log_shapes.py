@@ -244,6 +244,7 @@ def test_a_field_in_several_columns_is_noted(save: Save) -> None:
     [
         ([{"contexts": [{"id": "a", "text": "A"}, {"id": None, "text": "B"}]}], "some passages have no id"),
         ([{"contexts": [{"text": "A", "score": 2}]}, {"contexts": [{"text": "B"}]}], "some passages have no score"),
+        ([{"id": "q1"}, {"id": None}], "1 record (line 2) without an id of the question, unlike others"),
         ([{"expected": "Ann"}, {"expected": None}], "1 record (line 2) without an accepted answer, unlike others"),
         ([{"correct": 1}, {"correct_": 1}], "1 record (line 2) without a grade 'correct'"),
     ],

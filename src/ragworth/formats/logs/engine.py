@@ -12,10 +12,8 @@ from ragworth.core.errors import BadLine, FormatError, format_count, format_name
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection, text_id
 from ragworth.data.ranking import Ties
-from ragworth.data.tables import TRUNCATED
 from ragworth.formats.contract import Contents, Format, Head, LoadedCollection
 from ragworth.formats.files import PathOrStr, run_name, skipped_note
-from ragworth.formats.grades import Grade
 from ragworth.formats.logs.fields import FieldFinder, Names
 from ragworth.formats.logs.fields import Row as Row
 from ragworth.formats.logs.names import (
@@ -27,20 +25,15 @@ from ragworth.formats.logs.names import (
     mapping_hint,
     plain_name,
 )
-from ragworth.formats.logs.passages import KNOWN_KEYS, LoggedPassage, as_passage, as_passages
+from ragworth.formats.logs.passages import as_passage
 from ragworth.formats.logs.paths import find, follow
+from ragworth.formats.logs.records import LogRecord, read_record
 from ragworth.formats.logs.rows import MAX_REPORTED, LogRows, bad_rows_error, find_rows, read_log, reject_row
-from ragworth.formats.logs.tables import NO_REFERENCE, TWICE, LogBuilder, LogRecord
+from ragworth.formats.logs.tables import TWICE, LogBuilder
 from ragworth.formats.logs.values import (
-    as_answer,
-    as_grades,
-    as_name,
-    as_repeat,
     as_row,
-    as_texts,
-    parse_cell,
 )
-from ragworth.formats.values import WrongLineError, as_text
+from ragworth.formats.values import WrongLineError
 
 PlacedRows = Iterable[tuple[int, Row]]
 Reject = Callable[[int, str], None]
@@ -56,9 +49,6 @@ UNSURE_ANSWERS = ("answer", "output", "result")
 OF_SYSTEMS = {"system", "system_id", "system_name", "is_correct", "correctness", "human_label", "human_grade"}
 """Columns that only answers of systems have."""
 
-OTHER_FIELDS = {*FIELDS, "status", "grades"}
-"""Fields that are no grades. Formats of tools have a path of the status of an answer, and of grades by name."""
-
 MAY_BE = {
     "answer": re.compile("answer|response|reply|pred|output|generat|completion|assistant|bot"),
     "passages": re.compile("context|passage|document|chunk|retriev"),
@@ -67,9 +57,6 @@ MAY_BE = {
 
 OF_CONVERSATIONS = re.compile("(conversation|session|thread)(_id)?")
 """Names of columns that the turns of a conversation share."""
-
-TEXT_KEYS = ("text", "content", "question", "query", "answer", "response", "output")
-"""Keys of an object that has a question or an answer."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +190,7 @@ class LogSpec:
             reject_row(rows, bad, place, problem, skip=True, expected=self.expectation)
 
         if first is not None and self.documents and has_keys(as_row(first[1]) or {}, self.documents):
-            passages = _read_documents(rows, reject)
+            passages = _read_documents(rows, finder, reject)
         else:
             for record in self.parse(rows, finder, reject):
                 try:
@@ -287,19 +274,22 @@ def _usual_names(field_name: str, paths: str) -> tuple[str, ...]:
     )
 
 
-def _read_documents(rows: LogRows, reject: Reject) -> dict[str, str]:
+def _read_documents(rows: LogRows, finder: FieldFinder, reject: Reject) -> dict[str, str]:
     """Read documents as passages by id; equal ones count once."""
     texts: dict[str, str] = {}
+    named: set[bool] = set()
     for place, value in rows.values:
         try:
             passage = as_passage(value, place)
             if passage.text is None:
                 raise WrongLineError("the document has no text")
             name = text_id(passage.text) if passage.id is None else passage.id
+            named.add(passage.id is not None)
             if texts.setdefault(name, passage.text) != passage.text:
                 raise WrongLineError(f"the id {quote_short(name, 24)} has another text on an earlier {rows.unit}")
         except WrongLineError as error:
             reject(place, str(error))
+    finder.notes += ["some passages have no id, others have one"] if len(named) == 2 else []
     return texts
 
 
@@ -340,151 +330,6 @@ def _may_be_text(value: Any) -> bool:
     return isinstance(value, Mapping | list) or (
         isinstance(value, str) and re.search(r"[^\W\d_]{2}", value) is not None
     )
-
-
-def read_record(row: Row, finder: FieldFinder, place: int, *, cells: bool = False) -> LogRecord:
-    """Convert a row that has one field for each thing."""
-    values, columns = finder.read(row), finder.layout(row).columns
-    query, question = _read_question(row, values, finder, cells=cells)
-    status = values.get("status", "")
-    answer = as_answer(_inner_text(values, "answer", finder, columns), columns.get("answer", "answer"))
-    failed = status not in ("", TRUNCATED)
-    accepted = parse_cell(values.get("accepted"), "answer") if cells else values.get("accepted")
-    accepted = _inner_text({**values, "accepted": accepted}, "accepted", finder, columns)
-    return LogRecord(
-        place=place,
-        query=query or "",
-        question=question,
-        system=as_name(values.get("system"), "system", cells=cells) or "",
-        repeat=as_repeat(values.get("repeat")),
-        passages=_read_passages(values, finder, columns, cells=cells),
-        answer=None if failed else answer,
-        status=status if failed or answer is not None else "",
-        accepted=as_texts(_split_accepted(accepted, columns, finder)),
-        relevant=_read_relevant(values, cells=cells),
-        outcomes={} if failed else _read_grades(values, columns, finder),
-        row=row,
-    )
-
-
-def _read_question(
-    row: Row, values: dict[str, Any], finder: FieldFinder, *, cells: bool
-) -> tuple[str | None, str | None]:
-    """Return the id and the text of the question. A column that is mapped to both has texts."""
-    columns = finder.layout(row).columns
-    key = columns.get("question", "question")
-    named = values.get("query") if columns.get("query") != key else None
-    query = as_name(named, "query_id", cells=cells)
-    value = _inner_text(values, "question", finder, columns)
-    if isinstance(value, list):
-        raise WrongLineError(f"a conversation ({key} is a list of messages); only single questions are read")
-    if value is None and query is None:
-        outer, dot, _ = key.rpartition(".")
-        if "question" in columns and not dot:
-            raise WrongLineError(f"no question: {key!r} is null")
-        if isinstance(inner := follow(row, outer), Mapping) and dot:
-            there = f"there are {format_names(list(map(str, inner)))}" if inner else "it is empty"
-            raise WrongLineError(f"no question in {outer!r}; {there}; say which it is: --map question={outer}.NAME")
-        more = "; map it, too: --map question=COLUMN" if finder.mapped else ""
-        raise WrongLineError(f"no question: there is neither {columns.get('query', 'query_id')!r} nor 'query'{more}")
-    question = None if value is None else as_text(value, key)
-    if query is None and question is not None and not question.strip():
-        raise WrongLineError(f"the {key} is empty, and there is no id")
-    return query, question
-
-
-def _inner_text(values: Row, field: str, finder: FieldFinder, columns: Mapping[str, str]) -> Any:
-    """Return a field whose value may be an object with a text or texts, such as ``{"text": …}``."""
-    value = values.get(field)
-    if not isinstance(value, Mapping):
-        return value
-    name = next((name for name in TEXT_KEYS if isinstance(value.get(name), str | list)), None)
-    if name is None:
-        return value
-    others = {f"{columns[field]}.{key}": each for key, each in value.items() if key != name and each}
-    finder.unused |= {key: each for key, each in others.items() if key not in finder.unused}
-    return value[name]
-
-
-def _split_accepted(value: Any, columns: Mapping[str, str], finder: FieldFinder) -> Any:
-    """Return the accepted answers that ``|`` separates in a column with a plural name. P(A|B) is one answer."""
-    column = columns.get("accepted", "")
-    parts = [part.strip() for part in value.split("|")] if isinstance(value, str) and column.endswith("s") else []
-    if len(parts) < 2 or not all(part and part.count("(") == part.count(")") for part in parts):
-        return value
-    finder.note(f"'|' in {column!r} separates accepted answers")
-    return parts
-
-
-def _read_grades(values: Row, columns: Mapping[str, str], finder: FieldFinder) -> dict[str, list[Grade]]:
-    """Return the grades that a tool has by name, and those in columns of usual names or mapped ones."""
-    mapped = finder.mapped.values()
-    named = as_row(values.get("grades")) or {}
-    grades = {
-        as_text(str(name), "name of a grade"): as_grades(grade, str(name))
-        for name, grade in named.items()
-        if name not in mapped
-    }
-    finder.graded |= grades.keys()
-    return grades | {name: as_grades(values.get(name), name) for name in columns if name not in OTHER_FIELDS}
-
-
-def _read_passages(
-    values: Row, finder: FieldFinder, columns: Mapping[str, str], *, cells: bool
-) -> list[LoggedPassage] | None:
-    shown = parse_cell(values.get("passages"), "passage")
-    if isinstance(shown, str) and shown.strip() in NO_REFERENCE:
-        finder.note(f"{columns['passages']!r} such as {shown.strip()!r} are read as no passages")
-        shown = []
-    elif isinstance(shown, str):
-        finder.note(f"{columns['passages']!r} is read as one passage; if several are joined, write them as a list")
-    passages = as_passages(shown)
-    names = as_texts(values.get("passage_ids"), "passage id", cells=cells)
-    if names and passages is None:
-        passages = [LoggedPassage(None, name) for name in names]
-    elif names and passages is not None:
-        if len(names) != len(passages):
-            raise WrongLineError(f"there are {len(passages)} passages and {len(names)} ids of passages")
-        passages = [passage._replace(id=name) for passage, name in zip(passages, names, strict=True)]
-    _note_other_text(shown, passages or (), finder)
-    return without_blank(passages, finder)
-
-
-def _read_relevant(values: Row, *, cells: bool) -> list[LoggedPassage]:
-    """Read passages known to be relevant. As many ids as texts are theirs; otherwise nothing says which are."""
-    texts = as_passages(values.get("relevant")) or []
-    groups = parse_cell(values.get("relevant_ids"), "id")
-    if isinstance(groups, list | tuple):  # AutoRAG has groups of ids: one of each is needed
-        groups = [name for group in groups for name in (group if isinstance(group, list) else [group])]
-    ids = as_texts(groups, "id", cells=cells)
-    if len(ids) != len(texts):
-        return [*texts, *(LoggedPassage(None, name) for name in ids)]
-    pairs = zip(texts, ids, strict=True)
-    return [passage if passage.id is not None else passage._replace(id=name) for passage, name in pairs]
-
-
-def without_blank(passages: list[LoggedPassage] | None, finder: FieldFinder) -> list[LoggedPassage] | None:
-    """Leave out passages of nothing but white space that have no id either, and note it."""
-    if passages is None:
-        return None
-    filled = [each for each in passages if each.id is not None or each.text is None or each.text.strip()]
-    if len(filled) < len(passages):
-        finder.note("passages without any text are left out")
-    return filled
-
-
-def _note_other_text(shown: Any, passages: Iterable[LoggedPassage], finder: FieldFinder) -> None:
-    """Note passages without a text, and the fields that may have it."""
-    passages = list(passages)
-    if not isinstance(shown, list | tuple) or not passages or any(each.text is not None for each in passages):
-        return
-    rows = [each for each in shown if isinstance(each, Mapping)]
-    if not rows and any(each.id is not None for each in passages):
-        finder.note("passages that are names of files or addresses are ids, and have no text")
-    fields = [(str(key), value) for row in rows for key, value in row.items() if key not in KNOWN_KEYS]
-    names = list(dict.fromkeys(key for key, value in fields if isinstance(value, str) and " " in value))
-    if names:
-        finder.note(f"passages have no text: {format_names(names)} isn't read as one; call it 'text' if it is")
 
 
 class GeneralSpec(LogSpec):

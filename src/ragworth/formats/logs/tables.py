@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import polars as pl
 
 from ragworth.core.errors import FormatError, format_count, format_list, format_places, quote_short
 from ragworth.data import OK, Answers, Contexts, Judgments, Outcomes
-from ragworth.data.collection import Collection, plain_text, text_id
+from ragworth.data.collection import TEXT_ID, Collection, plain_text, text_id
 from ragworth.data.ranking import rising_notes
 from ragworth.data.tables import TRUNCATED
 from ragworth.formats.contract import LoadedCollection
-from ragworth.formats.grades import Grade
 from ragworth.formats.logs.names import mapping_hint
 from ragworth.formats.logs.passages import LoggedPassage
+from ragworth.formats.logs.records import NO_ANSWER_TEXTS, NO_REFERENCE, LogRecord
 from ragworth.formats.outcomes import GradeFile, GradeRow, read_logged
 from ragworth.formats.values import WrongLineError
 
@@ -37,15 +37,6 @@ TRACE_SOURCE = "trace:"
 
 TWICE = "occurs twice"
 
-MISSING = frozenset(("nan", "NaN", "null", "NULL", "<NA>", "#N/A", "#REF!", "#VALUE!", "#NAME?"))
-"""Missing values, as programs and spreadsheets write them."""
-
-NO_REFERENCE = MISSING | {"N/A", "n/a"}
-"""Missing accepted answers. "None" may be one."""
-
-NO_ANSWER_TEXTS = MISSING | {"None", "-", "[]", "{}"}
-"""Missing answers. "N/A" may be one: the question has no answer."""
-
 ERROR_TEXT = re.compile(
     r"Traceback \(most recent call last\)|(?:\w+\.)*(?:(?:[A-Z]\w*)?(?:Error|ERROR|Exception)|[A-Z]\w+Timeout): "
     r"|Error code: \d{3}\b|Connection error\.|Request timed out\.|HTTPS?ConnectionPool\(|\{\s*[\"']error[\"']\s*:"
@@ -58,38 +49,6 @@ MIN_RISING_SHARE = 0.1
 
 MIN_CONTAINED = 30
 """Characters of the shorter of two texts at least, if one is said to be part of the other."""
-
-
-@dataclass(slots=True, kw_only=True)
-class LogRecord:
-    """What one system showed and answered for one question.
-
-    Attributes
-    ----------
-    place: line or number of the record.
-    query: id of the question; by default derived from its text, so that equal questions are the same query.
-    passages: None if the log does not say what was shown.
-    status: why there is no answer, or ``truncated``.
-    accepted: accepted answers.
-    relevant: passages known to be relevant, shown or not.
-    outcomes: grades by name, one or several: a number, a word such as ``correct``, or None.
-    trace: id of the trace that the answer comes from.
-    row: all of the row; records of the same system and question with equal ones count once.
-    """
-
-    place: int
-    query: str = ""
-    question: str | None = None
-    system: str = ""
-    repeat: int = 0
-    passages: Sequence[LoggedPassage] | None = None
-    answer: str | None = None
-    status: str = ""
-    accepted: Sequence[str] = ()
-    relevant: Sequence[LoggedPassage] = ()
-    outcomes: Mapping[str, list[Grade]] = field(default_factory=dict)
-    trace: str | None = None
-    row: Mapping[str, Any] | None = None
 
 
 class DistinctPassages(NamedTuple):
@@ -410,8 +369,12 @@ class LogBuilder:
             self._note(f"{again}; each counts once")
         self._note_places(self.no_references, "with an accepted answer such as 'N/A'; read as none")
         records = self.records.values()
-        relevant = {record.query for record in records if record.relevant}
-        for queries, what in ((self.accepted, "an accepted answer"), (relevant, "reference passages")):
+        parts = {
+            "an id of the question": {record.query for record in records if not record.query.startswith(TEXT_ID)},
+            "an accepted answer": self.accepted,
+            "reference passages": {record.query for record in records if record.relevant},
+        }
+        for what, queries in parts.items():
             missing = [record.place for record in records if record.query not in queries] if queries else []
             self._note_places(missing, f"without {what}, unlike others")
         for number, what in enumerate(("text", "id", "score")):

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import format_count, quote_short
 from ragworth.formats.grades import Grade
-from ragworth.formats.logs.engine import LogSpec, Reject, without_blank
+from ragworth.formats.logs.engine import LogSpec, Reject
 from ragworth.formats.logs.fields import FieldFinder, Names
 from ragworth.formats.logs.names import FIELDS
 from ragworth.formats.logs.passages import LoggedPassage, as_passages
 from ragworth.formats.logs.paths import find, find_answer, find_question, find_references, parse_paths
+from ragworth.formats.logs.records import LogRecord, without_blank
 from ragworth.formats.logs.rows import LogRows
-from ragworth.formats.logs.tables import ERROR, LogRecord
+from ragworth.formats.logs.tables import ERROR
 from ragworth.formats.logs.values import (
     as_answer,
     as_grade,
