@@ -58,18 +58,18 @@ def test_all_templates_can_be_named(tmp_path: Path) -> None:
     assert set(NAMES) == set(TEMPLATES)
     result = init(str(tmp_path), "--template", "nonsense")
     assert result.exit_code == 2
-    assert "'demo', 'runs', 'beir', 'rag-log', 'minimal'" in result.output
+    assert "'demo', 'runs', 'rag-log'" in result.output
 
 
 def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     init(str(tmp_path), "-t", "runs")
     before = (tmp_path / "ragworth.toml").read_bytes()
-    refused = init(str(tmp_path), "-t", "beir")
+    refused = init(str(tmp_path), "-t", "demo")
     assert isinstance(refused.exception, InputError)
     assert "--force" in str(refused.exception)
     assert (tmp_path / "ragworth.toml").read_bytes() == before
-    assert init(str(tmp_path), "-t", "beir", "--force").exit_code == 0
-    assert config.read(tmp_path).collection.whole == "beir:collection"
+    assert init(str(tmp_path), "-t", "demo", "--force").exit_code == 0
+    assert config.read(tmp_path).collection.qrels == ("qrels.txt",)
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-NAMES = ("demo", "runs", "beir", "rag-log", "minimal")
+NAMES = ("demo", "runs", "rag-log")
 """Names of templates, here as well, so that help imports nothing heavy."""
 
 

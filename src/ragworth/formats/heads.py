@@ -46,7 +46,7 @@ COMPRESSION = re.compile(r"\.(gz|zst)$", re.IGNORECASE)
 def read_head(spec: PathOrStr) -> Head:
     """Read how a file begins, as the format named before its path would; a head is returned as it is.
 
-    A JSON document is read whole, unless it is a long list of smaller records.
+    A JSON document is read whole.
     """
     if isinstance(spec, Head):
         return spec
@@ -73,9 +73,6 @@ def _read_head(path: PathOrStr, suffix: str) -> Head:
     if _is_lines(start, whole, suffix):
         values = _decode_lines(_first_records(start, suffix, name))
         return Head(name, "lines", document=values[0] if values else None, content=content).of_rows(values)
-    elements = [] if whole else _decode_elements(start[:HEAD_BYTES]) or _decode_elements(start)
-    if elements:
-        return Head(name, "json", document=elements).of_rows(elements)
     head = Head(name, "json", content=content)
     values = read_document(head)
     rows = values[0] if len(values) == 1 and isinstance(values[0], list) else values
@@ -145,20 +142,6 @@ def _decode_lines(data: bytes) -> list[Any]:
             values.append(parse_json(line.decode("utf-8", "replace"), parse_constant=read_constant))
         if len(values) == HEAD_ROWS:
             break
-    return values
-
-
-def _decode_elements(data: bytes) -> list[Any]:
-    """The first elements of a JSON list that was cut off."""
-    text = data.decode("utf-8", "replace").lstrip()
-    values: list[Any] = []
-    place = _skip_space(text, 1)
-    with suppress(ValueError, RecursionError):
-        while text[:1] == "[" and len(values) < HEAD_ROWS:
-            value, place = JSON.raw_decode(text, place)
-            check_depth(value, text)
-            values.append(value)
-            place = _skip_space(text, _skip_space(text, place) + 1)
     return values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -17,27 +17,14 @@ from ragworth.workspace.files import named_run, read_run
 T = TypeVar("T", bound=Table)
 
 
-class TableForms(NamedTuple):
-    """How a table may be given, in words."""
-
-    expected: str
-    reader: str
-
-
-FORMS: dict[type[Table], TableForms] = {
-    Contexts: TableForms(
-        "the path of a run, Contexts, a data frame with query, passage and score or rank, or "
-        "{query: {passage: score}}, also for each system",
-        "read_contexts",
-    ),
-    Judgments: TableForms(
-        "the path of qrels, Judgments, a data frame with query, passage and value, or {query: {passage: relevance}}",
-        "read_judgments",
-    ),
-    Ratings: TableForms(
-        "the path of a file, Ratings, or a data frame with query, passage, subquestion and value", "read_ratings"
-    ),
+FORMS: dict[type[Table], str] = {
+    Contexts: "the path of a run, Contexts, a data frame with query, passage and score or rank, or "
+    "{query: {passage: score}}, also for each system",
+    Judgments: "the path of qrels, Judgments, a data frame with query, passage and value, or "
+    "{query: {passage: relevance}}",
+    Ratings: "the path of a file, Ratings, or a data frame with query, passage, subquestion and value",
 }
+"""What may be given for a table, in words."""
 
 
 def to_contexts(data: Any) -> Contexts:
@@ -86,12 +73,11 @@ def _to_table(kind: type[T], name: str, data: Any, read: Callable[[str | Path], 
     foreign = package_of(data) in ("pandas", "datasets") or hasattr(data, "__arrow_c_stream__")
     named_tuple = isinstance(data, tuple) and hasattr(data, "_fields")
     if isinstance(data, Table) or named_tuple or not (tabular or foreign):
-        forms, found = FORMS[kind], type(data).__name__
         own = getattr(data, name, None)
-        remedy = f"ragworth.{forms.reader}(PATH) reads one from a file, ragworth.{kind.__name__}(data) makes one"
+        remedy = f"ragworth.read_{name}(PATH) reads one from a file, ragworth.{kind.__name__}(data) makes one"
         raise TableError(
-            f"{name} has the type {found}",
-            expected=forms.expected,
+            f"{name} has the type {type(data).__name__}",
+            expected=FORMS[kind],
             remedy=f"give .{name} of it" if isinstance(own, kind) else remedy,
         )
     return kind(data)

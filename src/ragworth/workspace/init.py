@@ -64,23 +64,12 @@ TEMPLATES: dict[str, TomlTables] = {
         "systems": {"bm25": {"run": "runs/bm25.run"}, "dense": {"run": "runs/dense.run"}},
         "metrics": {"use": ["nDCG@5", "R@5", "RR@5"], "baseline": "bm25"},
     },
-    "beir": {
-        "": {"k": 5, "limit": 100, "model": "embedded"},
-        "collection": {"from": "beir:collection"},
-        "systems": DEFAULT_SYSTEMS,
-        "judgments": {"abstention": True},
-        "metrics": {"baseline": "bm25"},
-    },
     "rag-log": {
         "": {"k": 5, "model": "embedded"},
         "systems": {"*": {"run": "log.jsonl"}},
         "judgments": {"abstention": True, "relevance": True},
         "answers": {},
         "grades": {"deterministic": True},
-    },
-    "minimal": {
-        "collection": {"queries": "queries.jsonl", "passages": "passages.jsonl", "qrels": "qrels.txt"},
-        "systems": {"bm25": 'bm25(stopwords="english") % 5'},
     },
 }
 """Workspaces of the usual kinds, for files that are yet to come."""
