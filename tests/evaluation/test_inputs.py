@@ -128,7 +128,7 @@ def test_the_manifest_has_the_settings_that_were_read(tmp_path: Path, models: Mo
     file = folder / "ragworth.toml"
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
     space = config.read(folder)
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    digest = hashlib.sha256(file.read_bytes().removeprefix(b"\xef\xbb\xbf")).hexdigest()[:16]
     change(folder, "length = 8", "length = 9")
     found = evaluate(space).results
     assert found is not None

@@ -177,7 +177,7 @@ def test_mtrag_passages_of_the_whole_file(tmp_path: Path) -> None:
     path.write_text(json.dumps(whole))
     assert load(path, "mtrag").passages.rows() == [("d1", "Cardinals\nThey play in Arizona.")]
     path.write_text(json.dumps(whole | {"documents": [context, context | {"text": "Elsewhere."}]}))
-    with pytest.raises(TableError, match="the passage 'd1' occurs twice"):
+    with pytest.raises(TableError, match="second text for passage 'd1'"):
         formats.load(path)
 
 

@@ -96,7 +96,7 @@ def test_data_frames_of_pandas() -> None:
     assert read_hits(frame["docno"]) == [Hit("1"), Hit("2")]
     with pytest.raises(WrongShapeError, match="the score of hit 2 is missing"):
         read_hits(frame.assign(score=[1.0, math.nan]))
-    with pytest.raises(WrongShapeError, match="cannot read this pandas data frame"):
+    with pytest.raises(WrongShapeError, match=r"make a table of this DataFrame"):
         read_hits(frame.set_axis(["docno", "docno"], axis=1))
 
 

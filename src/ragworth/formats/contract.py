@@ -7,8 +7,8 @@ A format is a module in this package that ends in ``FORMAT = Format(…)``, plus
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings
@@ -51,6 +51,7 @@ class Head(os.PathLike[str]):
     rows: the first rows, lines, or elements of a JSON list; ``columns`` are their keys.
     document: the first JSON value, perhaps without its end.
     values: all values of a JSON file that isn't read by lines, if they were parsed.
+    lines: the values of the first lines of JSON by number.
     content: all bytes, unpacked, if they are few.
     format: the format that the user named before the path.
     """
@@ -62,6 +63,7 @@ class Head(os.PathLike[str]):
     rows: tuple[dict[str, Any], ...] = ()
     columns: tuple[str, ...] = ()
     values: list[Any] | None = None
+    lines: Mapping[int, Any] = field(default_factory=dict)
     content: bytes | None = None
     format: str = ""
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ragworth.core.errors import FormatError, quote_short
-from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line, parse_json
+from ragworth.core.nested_text import REMEDY, TOO_DEEP, NestingError, check_depth, max_line
 from ragworth.data import coercion
 from ragworth.formats.catalog import Spec
 from ragworth.formats.columns import NUMBER
@@ -26,12 +26,13 @@ from ragworth.formats.files import (
     PathOrStr,
     bad_lines_error,
     last_line_end,
+    numbered_lines,
     open_file,
     read_chunks,
     read_parquet,
     source_name,
 )
-from ragworth.formats.values import JSON, WrongLineError, explain_json, read_constant
+from ragworth.formats.values import JSON, WrongLineError, decode_line, explain_json, read_constant
 
 SMALL = 16 << 20
 """Bytes up to which a file is kept in memory after its head was read."""
@@ -70,9 +71,11 @@ def _read_head(path: PathOrStr, suffix: str) -> Head:
         return Head(name, "table", content=content).of_rows(rows, text_rows.frame.columns)
     if start.lstrip()[:1] not in (b"{", b"["):
         return Head(name, "text", _first_records(start, suffix, name), content=content)
-    if _is_lines(start, whole, suffix):
-        values = _decode_lines(_first_records(start, suffix, name))
-        return Head(name, "lines", document=values[0] if values else None, content=content).of_rows(values)
+    lines = _first_lines(start, whole, suffix, name)
+    if lines is not None:
+        values = list(lines.values())
+        head = Head(name, "lines", document=values[0] if values else None, content=content, lines=lines)
+        return head.of_rows(values)
     head = Head(name, "json", content=content)
     values = read_document(head)
     rows = values[0] if len(values) == 1 and isinstance(values[0], list) else values
@@ -120,26 +123,27 @@ def _records_end(data: bytes, suffix: str) -> int:
     return rows_end(data) if suffix in TABLE_SUFFIXES else last_line_end(data)
 
 
-def _is_lines(data: bytes, whole: bool, suffix: str) -> bool:
-    """Whether a JSON file has one value per line, rather than one that spans lines or the whole file."""
+def _first_lines(data: bytes, whole: bool, suffix: str, name: str) -> dict[int, Any] | None:
+    """Return the JSON values of the first lines by number; None for a value that spans lines or the whole file."""
     first, end, rest = data.lstrip().partition(b"\n")
     if first.strip() in (b"{", b"["):
-        return False
-    try:
-        value = parse_json(first)
-    except ValueError:
-        # A damaged line, or the first line of a document over several lines: those are indented or closed below.
-        return suffix != ".json" and not re.match(rb"\s|[\]}]", rest[:1])
-    alone = not rest.strip() and (whole or not end)
-    return not alone or (isinstance(value, dict) and suffix != ".json")
+        return None
+    is_alone = not rest.strip() and (whole or not end)
+    if is_alone and suffix == ".json":
+        return None
+    lines = _decode_lines(_first_records(data, suffix, name))
+    number = data[: len(data) - len(data.lstrip())].count(b"\n") + 1
+    if number not in lines:  # damaged, or the first line of a document over several: those are indented or closed below
+        return lines if suffix != ".json" and not re.match(rb"\s|[\]}]", rest[:1]) else None
+    return None if is_alone and not isinstance(lines[number], dict) else lines
 
 
-def _decode_lines(data: bytes) -> list[Any]:
-    """The JSON values of the first lines, without those that are none."""
-    values: list[Any] = []
-    for line in data.splitlines():
-        with suppress(ValueError):
-            values.append(parse_json(line.decode("utf-8", "replace"), parse_constant=read_constant))
+def _decode_lines(data: bytes) -> dict[int, Any]:
+    """Return the JSON values of the first lines by number, without lines that have none."""
+    values: dict[int, Any] = {}
+    for number, line in numbered_lines(data, 0):
+        with suppress(ValueError, RecursionError):
+            values[number] = decode_line(line)
         if len(values) == HEAD_ROWS:
             break
     return values

@@ -27,6 +27,13 @@ JSON = json.JSONDecoder(parse_constant=read_constant)
 """Decodes JSON in the same way for all formats."""
 
 
+def decode_line(line: bytes) -> Any:
+    """Return the JSON value of a line."""
+    value = JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
+    check_depth(value, line)
+    return value
+
+
 def read_values(
     path: PathOrStr,
     bad: list[BadLine],
@@ -39,13 +46,12 @@ def read_values(
 
     Lines that aren't JSON, or that ``parse`` refuses with a :class:`WrongLineError`, are errors, or go to ``bad``.
     """
+    lines = getattr(path, "lines", {})  # a head has parsed the first
     for number, line in read_lines(path):
         if not line.strip():
             continue
         try:
-            value = JSON.decode(line.decode(json.detect_encoding(line), "surrogatepass"))
-            check_depth(value, line)
-            value = parse(value)
+            value = parse(lines[number] if number in lines else decode_line(line))
         except (ValueError, RecursionError, WrongLineError) as error:
             bad.append(BadLine(number, _describe(error, line)))
             if not skip:
