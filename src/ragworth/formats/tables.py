@@ -133,8 +133,14 @@ def _searches(frame: pl.DataFrame) -> pl.Series:
 
 def rows_of_objects(numbered: Iterable[tuple[int, Mapping[str, Any]]], path: PathOrStr) -> TableRows:
     """Make rows of a table from objects with their line numbers."""
-    pairs = [(line, {name: value for name, value in row.items() if name in COLUMNS}) for line, row in numbered]
+    pairs: list[tuple[int, dict[str, Any]]] = []
+    keys: Iterable[str] = ()
+    for line, row in numbered:
+        keys = keys or row
+        pairs.append((line, {name: value for name, value in row.items() if name in COLUMNS}))
     names = dict.fromkeys(name for _, row in pairs for name in row)
+    if keys and not names:
+        raise FormatError(f"none of its keys is a column of a table: {format_names(list(keys))}", file=str(path))
     if "status" in names and "rating" not in names:
         names.setdefault("value")  # JSON lines of ours have no nulls
     frame = to_frame({name: [row.get(name) for _, row in pairs] for name in names}, source=str(path))
