@@ -12,8 +12,10 @@ import pytest
 from ragworth import Results, evaluate
 from ragworth.core.errors import InputError, WeightsMissingError
 from ragworth.data.collection import text_id
+from ragworth.evaluation.inputs import load_inputs
 from ragworth.evaluation.run import Evaluation
 from ragworth.llm.contract import Generate
+from ragworth.workspace.problems import Problems
 from ragworth.workspace.read import read
 from tests.evaluation.samples import Models, lines, statuses
 from tests.tiers import slow
@@ -366,3 +368,16 @@ def test_each_evaluation_of_data_in_memory_keeps_its_results(tmp_path: Path, mon
     assert [means(results(each), "grade") for each in found[:2]] == [{"records": 1.0}, {"records": -1.0}]
     assert all(each.report is not None and each.report.parent == each.folder for each in found)
     assert not (tmp_path / "ragworth-results" / "report.html").exists()
+
+
+def test_grades_of_other_queries_and_on_other_scales_are_noted(tmp_path: Path) -> None:
+    for name, scale in (("a", 1), ("b", 5)):
+        rows = [{"question": f"Who {n}?", "response": "Ann", "human": scale * n / 3} for n in range(4)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "grades.csv").write_text("system,question,correct\na,Who 0?,1\na,Who else?,0\n")
+    problems = Problems()
+    inputs = load_inputs(read([tmp_path / name for name in ("a.jsonl", "b.jsonl", "grades.csv")]).workspace, problems)
+    assert inputs is not None and not problems.found
+    notes = "\n".join([*inputs.notes, *(inputs.outcomes.notes if inputs.outcomes else ())])
+    assert "outcomes of a: 1 query left out, not being evaluated" in notes
+    assert "grades 'human' are up to 1 in one file and up to 5 in another" in notes

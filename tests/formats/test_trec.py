@@ -213,3 +213,9 @@ def test_runs_of_ms_marco_need_a_header_that_the_error_tells(name: str, query: s
 def test_utf16_without_a_mark(encoding: str, save: Save) -> None:
     with pytest.raises(FormatError, match=f"(?i)this is UTF-16 text(.|\n)*iconv -f {encoding.replace('-', '-?')}"):
         read_contexts(save("run.txt", PLAIN.encode(encoding)))
+
+
+def test_tags_of_several_systems_are_noted(save: Save) -> None:
+    notes = read_contexts(save("two.run", "q1 Q0 d1 1 9.0 a\nq1 Q0 d2 1 8.5 b\n")).notes
+    assert len(notes) == 1 and "the tags differ ('a', 'b')" in notes[0] and "awk" in notes[0]
+    assert not read_contexts(save("one.run", PLAIN)).notes

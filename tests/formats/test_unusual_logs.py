@@ -198,6 +198,30 @@ def test_an_output_beside_an_expected_output_is_the_answer(save: Save) -> None:
     assert loaded.contexts is not None and loaded.collection.answers["text"].to_list() == ["Bob"]
 
 
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"system": "A"}, "1 record (line 2) without a system, unlike others"),
+        ({"contexts": [{"text": "b", "rank": 2}, {"text": "a", "rank": 1}]}, "ranks in passages contradict the order"),
+    ],
+)
+def test_what_contradicts_other_rows_or_the_order_is_noted(more: dict[str, Any], note: str, save: Save) -> None:
+    row = {"question": "Who?", "response": "Ann", "contexts": ["Ann did."]}
+    contexts = load(save("log.jsonl", as_lines(row | more, row | {"question": "When?"}))).contexts
+    assert contexts is not None and any(note in each for each in contexts.notes)
+
+
+def test_scores_of_tools_in_words_are_no_missing_ones(save: Save) -> None:
+    rows = [
+        {"user_input": f"Who {n}?", "response": "Ann", "reference": "Ann", "faithfulness": cell}
+        for n, cell in enumerate(["80%", 0.5])
+    ]
+    outcomes = load(save("log.jsonl", as_lines(*rows))).outcomes
+    assert outcomes is not None and outcomes.frame["value"].to_list() == [0.8, 0.5]
+    answers = load(save("log.jsonl", as_lines(rows[0], rows[1] | {"faithfulness": "high"}))).answers
+    assert answers is not None and "'faithfulness' was not read as a grade: it has 'high'" in answers.notes[0]
+
+
 def test_unused_columns_may_have_what_is_missing(save: Save) -> None:
     contexts = load(save("log.jsonl", as_lines({"question": "Who?", "contexts": ["Ann did."], "says": "Ann"}))).contexts
     assert contexts is not None

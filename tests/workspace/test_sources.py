@@ -330,3 +330,25 @@ def test_what_was_read_is_not_read_again(tmp_path: Path) -> None:
     path.unlink()
     found = load_inputs(inputs.workspace, problems := Problems())
     assert found is not None and not problems.found and found.queries
+
+
+def test_a_file_that_is_named_as_trec_gets_the_error_of_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("1 Q0 d1 1 3,5 t\n")
+    with pytest.raises(FormatError, match="line 1: the score is not a number"):
+        recognise_file(f"trec:{path}", "run.txt")
+
+
+def test_advice_on_a_file_of_a_known_kind_is_not_lost(tmp_path: Path) -> None:
+    path = tmp_path / "grades.csv"
+    path.write_text("system,query_id,quality\nA,q0,4\nB,q0,2\n")
+    with pytest.raises(FormatError) as caught:
+        recognise_file(str(path), "grades.csv")
+    assert caught.value.remedy == "call it higher_quality or lower_quality"
+
+
+def test_columns_of_a_json_table_are_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "eval.json"
+    path.write_text(json.dumps({"columns": ["inputs", "outputs"], "data": [["Who?", "Ann"], ["When?", "1820"]]}))
+    (file,) = recognise_file(str(path), "eval.json", {"question": "inputs", "answer": "outputs"})
+    assert file.log is not None and file.log.answers is not None and len(file.log.answers) == 2

@@ -26,7 +26,27 @@ def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -
             f"{quote_short(row['query'])}",
             expected="one in all files of outcomes",
         )
-    return Outcomes.trusted(frame, tuple(note for table in tables for note in table.notes))
+    notes = (*(note for table in tables for note in table.notes), *_scale_notes(tables))
+    return Outcomes.trusted(frame, notes)
+
+
+def _scale_notes(tables: Sequence[Outcomes]) -> list[str]:
+    """Return a note for grades of one name that seem to be on different scales in different files."""
+    frames = [table.frame.with_columns(file=pl.lit(number)) for number, table in enumerate(tables)]
+    if len(frames) < 2:
+        return []
+    largest = pl.concat(frames).group_by("aspect", "file", maintain_order=True).agg(pl.col("value").abs().max())
+    ranges = (
+        largest.drop_nulls("value")
+        .group_by("aspect", maintain_order=True)
+        .agg(low=pl.col("value").min(), high=pl.col("value").max())
+    )
+    return [
+        f"grades {quote_short(aspect, 24)} are up to {low:g} in one file and up to {high:g} in another: "
+        "compare systems only if these are on one scale"
+        for aspect, low, high in ranges.iter_rows()
+        if low <= 1 < high
+    ]
 
 
 def join_answers(file: AnsweringResult | None, logs: Sequence[LoadedCollection]) -> AnsweringResult:

@@ -180,7 +180,7 @@ def load_inputs(
     queries, limits = _limit_queries(queries, space, limit, sample, every=every)
     to_judge = None if every else _queries_to_judge(queries, space, limits)
     notes = [*texts.notes, *replaced_notes(systems.logs if again else []), *limits]
-    scope = EvaluationScope(queries, systems.names, problems, space.folder, notes)
+    scope = EvaluationScope(queries, systems.names, problems, space.folder, notes, len(queries) < found)
     material = EvaluationInputs(
         space,
         scope.collection(texts),

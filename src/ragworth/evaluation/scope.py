@@ -26,6 +26,8 @@ class EvaluationScope:
     problems: Problems
     folder: Path
     notes: list[str]
+    is_limited: bool = False
+    """Whether only some of the queries are evaluated."""
 
     def queried(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of these queries; a source that is a file is named from the workspace on, as its file has it."""
@@ -105,5 +107,9 @@ class EvaluationScope:
         """Note rows that are left out because their queries are spelt otherwise than those evaluated."""
         theirs, mine = frame["query"].unique(maintain_order=True), pl.Series(list(self.queries), dtype=pl.String)
         unknown, lacking = theirs.filter(~theirs.is_in(self._ids)), mine.filter(~mine.is_in(theirs.implode()))
-        if len(unknown) and (hint := spelling_hint(unknown, lacking, "evaluated")):
+        hint = spelling_hint(unknown, lacking, "evaluated") if len(unknown) else ""
+        if len(unknown) and not hint and not self.is_limited:
+            few = format_list([quote_short(query, 24) for query in unknown], 3)
+            hint = f"{format_count(len(unknown), 'query', 'queries')} left out, not being evaluated ({few})"
+        if hint:
             self.notes.append(f"{what}: {hint}")

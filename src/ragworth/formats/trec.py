@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.core.errors import BadLine, FormatError, QrelsGivenError, RunGivenError, format_count, quote_short
+from ragworth.core.errors import (
+    BadLine,
+    FormatError,
+    QrelsGivenError,
+    RunGivenError,
+    format_count,
+    format_list,
+    quote_short,
+)
 from ragworth.data import OK, Contexts, Judgments, Ratings, ranking
 from ragworth.data.coercion import duplicate_rows
 from ragworth.data.ranking import DuplicatePassageError, OrderedContexts, Ties, order_contexts
@@ -22,6 +30,7 @@ from ragworth.formats.columns import Column, ColumnRows, LineLayout, is_row, rea
 from ragworth.formats.contract import Format
 from ragworth.formats.files import PathOrStr, bad_lines_error, create_file, read_lines, run_name, skipped_note
 from ragworth.formats.grades import LABEL, RATING, check_scale
+from ragworth.formats.heads import read_head
 from ragworth.formats.kinds import trec_kinds
 
 RUN = LineLayout(
@@ -67,9 +76,10 @@ OTHER_ORDERS = (
     "if rank and score are swapped: awk '{t = $4; $4 = $5; $5 = t; print}' FILE; if only the ranks are wrong: "
     "awk '{$4 = 0; print}' FILE"
 )
+SPLIT_COMMAND = "awk '{print > ($6 \".run\")}' FILE"
 DUPLICATES_HINT = (
     "chunks that share a document's id need different ids; a file of several systems needs a file for each: "
-    "awk '{print > ($6 \".run\")}' FILE"
+    f"{SPLIT_COMMAND}"
 )
 SUBTOPIC_HINT = "sub-topic qrels, with a row for each sub-topic, are ratings: --ratings, read_ratings in Python"
 
@@ -95,9 +105,20 @@ def read_run(
         ordered = order_contexts(rows.frame, ties=ties, source=str(path))
     name = system if system is not None else run_name(path)
     table = ordered.frame.drop(WRITTEN_RANK).with_columns(pl.lit(name).alias("system"))
-    contexts = Contexts.trusted(table, (*skipped_note(path, rows.bad), *_check_order(path, ordered)))
+    notes = (*skipped_note(path, rows.bad), *_tag_notes(path), *_check_order(path, ordered))
+    contexts = Contexts.trusted(table, notes)
     contexts.starts = ordered.starts
     return contexts
+
+
+def _tag_notes(path: PathOrStr) -> tuple[str, ...]:
+    """Return a note on the tags of several systems in the beginning of a file."""
+    rows = [line.split() for line in read_head(path).data.splitlines() if is_row(line)]
+    tags = list(dict.fromkeys(row[5].decode("utf-8", "replace") for row in rows if len(row) == len(RUN.columns)))
+    if len(tags) < 2:
+        return ()
+    few = format_list([quote_short(tag, 24) for tag in tags], 3)
+    return (f"{path}: the tags differ ({few}), but all lines are read as one run; to split it: {SPLIT_COMMAND}",)
 
 
 def _check_order(path: PathOrStr, run: OrderedContexts) -> tuple[str, ...]:

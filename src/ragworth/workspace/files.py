@@ -156,7 +156,7 @@ def concerned_columns(place: PathOrStr, columns: Mapping[str, str] | None) -> Ma
         return None
     parts = [part for name in columns.values() for part in name.split(JOIN)]
     names = {name for part in parts for name in (part, part.partition(".")[0])}
-    in_header = bool(names & set(place.columns))
+    in_header = bool(names & {*place.columns, *examine(place, columns).head.columns})
     return columns if in_header or (place.kind in ("lines", "json") and has_key(place, names)) else None
 
 
@@ -344,6 +344,9 @@ def recognise_file(path: str, name: str, columns: Mapping[str, str] | None = Non
     inner, form, contents = examine(head, mapped)
     if (form is not None and form.load_rows is not None) or (mapped and not contents):
         contents = [Contents("log")]
+    if not contents and head.format == "trec":  # whose reader says what is wrong with which line
+        wide = len(head.data.partition(b"\n")[0].split()) > 4
+        contents = [Contents("run" if wide else "qrels")]
     if not contents:
         raise unknown_error(inner)
     files = [_read_contents(ReadFile(name, kind, spec, head, doubt, mapped)) for kind, doubt in contents]
@@ -367,7 +370,10 @@ def _read_contents(file: ReadFile) -> ReadFile:
     except RagworthError as error:
         reason = error.found if isinstance(error, InputError) else str(error)
         line = f"line {error.line}: " if isinstance(error, InputError) and error.line else ""
-        raise UnusableFileError(f"it looks like {KIND_NAMES[kind]}, but {line}{reason}", file=str(head)) from error
+        remedy = error.hint if isinstance(error, InputError) else ""
+        raise UnusableFileError(
+            f"it looks like {KIND_NAMES[kind]}, but {line}{reason}", file=str(head), remedy=remedy
+        ) from error
 
 
 def _read_log(file: ReadFile) -> ReadFile:

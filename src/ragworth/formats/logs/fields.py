@@ -83,6 +83,10 @@ class FieldFinder:
                 return value
         return None
 
+    def column(self, field: str) -> str:
+        """Return the column that has a field; of several, the last in which there was a value."""
+        return self.mapped.get(field) or next(reversed(self._places.get(field, {field: None})))
+
     def layout(self, row: Row) -> Layout:
         """Return where the fields are in rows with these keys."""
         mark = tuple(row)

@@ -156,10 +156,11 @@ def _read_passages(
 ) -> list[LoggedPassage] | None:
     shown = parse_cell(values.get("passages"), "passage")
     if isinstance(shown, str) and shown.strip() in NO_REFERENCE:
-        finder.note(f"{columns['passages']!r} such as {shown.strip()!r} are read as no passages")
+        finder.note(f"{finder.column('passages')!r} such as {shown.strip()!r} are read as no passages")
         shown = []
     elif isinstance(shown, str):
-        finder.note(f"{columns['passages']!r} is read as one passage; if several are joined, write them as a list")
+        column = finder.column("passages")
+        finder.note(f"{column!r} is read as one passage; if several are joined, write them as a list")
     passages = as_passages(shown)
     names = as_texts(values.get("passage_ids"), "passage id", cells=cells)
     if names and passages is None:
@@ -169,6 +170,10 @@ def _read_passages(
             raise WrongLineError(f"there are {len(passages)} passages and {len(names)} ids of passages")
         passages = [passage._replace(id=name) for passage, name in zip(passages, names, strict=True)]
     _note_other_text(shown, passages or (), finder)
+    rows = [each for each in shown if isinstance(each, Mapping)] if isinstance(shown, list) else []
+    ranks = [row["rank"] for row in rows if isinstance(row.get("rank"), int)]
+    if ranks != sorted(ranks):
+        finder.note("the ranks in passages contradict the order of the list, which counts")
     return without_blank(passages, finder)
 
 

@@ -91,6 +91,7 @@ class LogBuilder:
         self.notes: list[str] = []
         self.duplicates = 0
         self.no_references: list[int] = []
+        self.no_systems: list[int] = []
 
     def add(self, record: LogRecord) -> None:
         """Add a record; one that can't be used raises a :class:`WrongLineError` and changes nothing."""
@@ -99,6 +100,7 @@ class LogBuilder:
         name = record.query or record.question
         # The query of a question without id is derived from its text.
         record.query = record.query or text_id(plain_text(record.question or ""))
+        is_named = bool(record.system)
         record.system = record.system or self.system
         key = record.system, record.query, record.repeat
         if (earlier := self.records.get(key)) is not None:
@@ -115,6 +117,7 @@ class LogBuilder:
                 raise WrongLineError(f"a passage occurs twice for query {quote_short(record.query, 24)}")
             self.contexts[key] = context
         self.records[key] = record
+        self.no_systems += [] if is_named else [record.place]
         self.no_references += [record.place] if len(accepted) < len(record.accepted) else []
         record.accepted = accepted
         if record.question is not None:
@@ -367,6 +370,9 @@ class LogBuilder:
         if self.duplicates:
             again = format_count(self.duplicates, "record equals an earlier one", "records equal earlier ones")
             self._note(f"{again}; each counts once")
+        if len(self.no_systems) < len(self.records):
+            name = quote_short(self.system, 24)
+            self._note_places(self.no_systems, f"without a system, unlike others; it is called {name} for these")
         self._note_places(self.no_references, "with an accepted answer such as 'N/A'; read as none")
         records = self.records.values()
         parts = {

@@ -49,9 +49,9 @@ def from_one(value: Any) -> Any:
 
 @converter
 def known_scores(row: Row) -> dict[str, Any]:
-    """Return the columns of numbers whose names say which way they are better."""
+    """Return the columns of single values whose names say which way they are better."""
     names = [name for name in row if _is_score(str(name))]
-    return {name: row[name] for name in names if re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?|nan|None|", str(row[name]))}
+    return {name: row[name] for name in names if not isinstance(row[name], list | Mapping)}
 
 
 @lru_cache
