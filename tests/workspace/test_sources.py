@@ -352,3 +352,10 @@ def test_columns_of_a_json_table_are_mapped(tmp_path: Path) -> None:
     path.write_text(json.dumps({"columns": ["inputs", "outputs"], "data": [["Who?", "Ann"], ["When?", "1820"]]}))
     (file,) = recognise_file(str(path), "eval.json", {"question": "inputs", "answer": "outputs"})
     assert file.log is not None and file.log.answers is not None and len(file.log.answers) == 2
+
+
+def test_texts_in_a_table_of_a_run_are_said_to_be_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("query_id,question,doc_id,text,rank\n0,Who?,d0,Ann did.,1\n")
+    (file,) = recognise_file(str(path), "run.csv")
+    assert (file.kind, file.doubt) == ("run", "question, text not read: a run has the ids of passages")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from ragworth.core.errors import format_names
 from ragworth.data import Judgments
 from ragworth.data.coercion import ID_ALIASES
 from ragworth.formats.columns import NUMBER, is_row
@@ -44,6 +45,8 @@ RELEVANCE = Judgments.wide["relevance"]
 OTHER_ASPECTS = tuple(name for names in Judgments.wide.values() for name in names if name not in RELEVANCE)
 LOGGED = (*FIELDS["answer"], *FIELDS["accepted"], *FIELDS["passages"])
 """Names of columns that logs have."""
+NOT_IN_RUNS = {"text", "contents", *LOGGED, *FIELDS["question"]} - set(QUERY)
+"""Names of columns that would be lost in a run."""
 
 
 class Rule(NamedTuple):
@@ -115,6 +118,8 @@ def row_kinds(head: Head) -> list[Contents]:
         return [Contents("queries"), Contents("answers")]
     if kind == "texts":
         return [Contents(next((each for each in ("queries", "passages") if is_named(head, each)), kind))]
+    if kind == "run" and (unread := [name for name in head.columns if name in NOT_IN_RUNS]):
+        return [Contents(kind, f"{format_names(unread)} not read: a run has the ids of passages")]
     return [Contents(kind)] if kind is not None else []
 
 

@@ -47,7 +47,7 @@ def read_log(
     source, head = source_name(path), read_head(path)
     if lines:
         return LogRows(source, "line", read_values(head, bad, skip=skip, expected=expected))
-    if suffix_of(path) in (".csv", ".tsv"):
+    if head.kind == "table" and suffix_of(path) != ".parquet":
         rows = read_text_csv(head)
         bad += rows.bad
         if bad and not skip:
