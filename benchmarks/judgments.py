@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 import ragworth
-from ragworth.annotators.contract import AnnotationResult
+from ragworth.judging.annotators.contract import AnnotationResult
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 
 KINDS: dict[str, dict[str, Any]] = {

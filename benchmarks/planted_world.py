@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks import CHECKS
 from ragworth.build.checks.run import CheckResult, CheckSettings, run_checks
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.stats.range_intervals import wilson_interval

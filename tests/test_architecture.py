@@ -21,12 +21,10 @@ ROOT = Path(ragworth.__file__).parent
 LAYERS: list[set[str]] = [
     {"core"},
     {"data"},
-    {"llm", "formats", "prompts"},
-    {"calls", "executors", "metrics", "stats", "interop", "workspace"},
+    {"llm", "formats"},
+    {"calls", "metrics", "stats", "interop", "workspace"},
     {
-        "tasks",
         "text_match",
-        "prompt_table",
         "answer_outcomes",
         "comparison",
         "scoring",
@@ -35,10 +33,7 @@ LAYERS: list[set[str]] = [
         "exports",
     },
     {
-        "annotators",
-        "contribution",
-        "generation",
-        "graders",
+        "judging",
         "retrieval",
         "two_judges",
         "diagnosis",

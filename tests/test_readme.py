@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.cli import main
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply

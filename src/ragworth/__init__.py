@@ -31,7 +31,7 @@ _PUBLIC = {
     "RagworthError": "ragworth.core.errors",
     "InputError": "ragworth.core.errors",
     "parse": "ragworth.metrics.parsing",
-    "read_answers": "ragworth.generation.writer",
+    "read_answers": "ragworth.judging.answers.writer",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
@@ -44,17 +44,17 @@ _PUBLIC = {
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
-    "annotate": "ragworth.annotators.annotation",
-    "answer": "ragworth.generation.answering",
+    "annotate": "ragworth.judging.annotators.annotation",
+    "answer": "ragworth.judging.answers.answering",
     "evaluate": "ragworth.evaluation.run",
     "retrieve": "ragworth.retrieval.execution",
     "chunk": "ragworth.retrieval.chunks",
     "study": "ragworth.studies.run",
     "Results": "ragworth.results",
-    "grade": "ragworth.graders.grading",
+    "grade": "ragworth.judging.graders.grading",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
-    "prompt": "ragworth.prompts:load_prompt",
+    "prompt": "ragworth.llm.prompts:load_prompt",
     "Job": "ragworth.calls.job",
     "Prompt": "ragworth.llm.contract",
     "Generate": "ragworth.llm.contract",
@@ -64,7 +64,6 @@ _PUBLIC = {
 }
 
 if TYPE_CHECKING:
-    from ragworth.annotators.annotation import annotate
     from ragworth.calls.job import Job, ask
     from ragworth.comparison import compare, correlate, summarise
     from ragworth.core.errors import InputError, RagworthError
@@ -73,17 +72,18 @@ if TYPE_CHECKING:
     from ragworth.evaluation.run import evaluate
     from ragworth.exports import export
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
-    from ragworth.generation.answering import answer
-    from ragworth.generation.writer import read_answers
-    from ragworth.graders.grading import grade
+    from ragworth.judging.annotators.annotation import annotate
+    from ragworth.judging.answers.answering import answer
+    from ragworth.judging.answers.writer import read_answers
+    from ragworth.judging.graders.grading import grade
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
+    from ragworth.llm.prompts import load_prompt as prompt
     from ragworth.metrics.declaration import Metric
     from ragworth.metrics.ground_truth import Tokens
     from ragworth.metrics.parsing import parse
     from ragworth.metrics.required_passages import required
     from ragworth.metrics.utility import utilities
-    from ragworth.prompts import load_prompt as prompt
     from ragworth.results import Results
     from ragworth.retrieval.chunks import chunk
     from ragworth.retrieval.execution import retrieve

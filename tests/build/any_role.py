@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import ScriptedReply
 from tests.build import crux_samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 

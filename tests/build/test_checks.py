@@ -12,7 +12,6 @@ from benchmarks.held_out_faults import build_held_out_world
 from benchmarks.planted_faults import PLANTED, build_world
 from benchmarks.planted_world import World, measure, run_world
 
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks import CHECKS, duplicate
 from ragworth.build.checks.contract import ReaderReply
 from ragworth.build.checks.reader import check_fitness
@@ -24,6 +23,7 @@ from ragworth.build.drafts import Draft, Drafts
 from ragworth.build.question_set import Question, QuestionSet, from_drafts, read_question_set
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match.languages import identify_language

@@ -24,13 +24,13 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError
 from ragworth.data import Answers
 from ragworth.data.collection import Collection
-from ragworth.generation.answer_book import AnswerBook
-from ragworth.graders.grading import GradingResult, run_grading
+from ragworth.judging.answers.answer_book import AnswerBook
+from ragworth.judging.contract import run_task
+from ragworth.judging.graders.grading import GradingResult, run_grading
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.contract import Choose, Failure, Request
+from ragworth.llm.prompts import load_prompt
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.prompts import load_prompt
-from ragworth.tasks.contract import run_task
-from ragworth.tasks.text_lookup import TextLookup
 from tests.conftest import Save
 
 COLLECTION = Collection.of(

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.drafts import Drafts
 from ragworth.cli import main
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
 from tests.build.samples import write_corpus
 from tests.llm.openai.endpoint import TRUNCATED, Act, Endpoint, Seen, status
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from ragworth.calls.executors.checks import check_outcome
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import (
     Card,
     Choose,

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from ragworth.calls import job, maintenance
 from ragworth.calls.budget import JobLimits, JobTally, Price
+from ragworth.calls.executors.local import ThreadWorkers
 from ragworth.calls.job import MAX_FAILURES_IN_A_ROW, NOT_ASKED, Job, JobInterrupted, ask
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, JobStopped, ModelError, RagworthError
-from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import (
     Card,
     Choose,

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
+from ragworth.calls.executors import current_executor, use_executor
+from ragworth.calls.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, ModelError
 from ragworth.evaluation.run import evaluate
-from ragworth.executors import current_executor, use_executor
-from ragworth.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
@@ -131,8 +131,8 @@ def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExec
 DRIVER = """
 import sys
 from ragworth.calls.job import Job
-from ragworth.executors import use_executor
-from ragworth.executors.ray import RayExecutor, parse_ray_settings
+from ragworth.calls.executors import use_executor
+from ragworth.calls.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.llm import llm
 from tests.calls.test_ray import questions
 

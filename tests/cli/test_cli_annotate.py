@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
-from ragworth import Outcomes, formats, prompts
+from ragworth import Outcomes, formats
 from ragworth.cli import main
 from ragworth.formats.tables import read_table
+from ragworth.llm import prompts
 
 PASSAGES = {"p1": "Ann Lee built the mill.", "p2": "The mill was sold.", "p3": "Bread is baked."}
 QUERIES = {"q1": "Who built it?", "007": "Who sold it?", "q3": "Who baked?"}

@@ -21,6 +21,7 @@ from click.testing import CliRunner, Result
 
 from ragworth.calls import maintenance
 from ragworth.calls.batches import defer_interrupt
+from ragworth.calls.executors.local import ThreadWorkers
 from ragworth.calls.job import MEMORY_REMEDY, Job
 from ragworth.calls.store import Store
 from ragworth.cli import main
@@ -28,7 +29,6 @@ from ragworth.cli.process import resource_error
 from ragworth.core import interrupts
 from ragworth.core.errors import JobStopped, ResourceError
 from ragworth.core.resources import find_shortage
-from ragworth.executors.local import ThreadWorkers
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
 from tests.calls.samples import count, filled, fresh, questions, share
@@ -252,7 +252,7 @@ def test_what_to_lower_depends_on_the_command() -> None:
 LIMITED = """
 import resource, sys, threading
 import polars, numpy, scipy.stats, ragworth.scoring, ragworth.comparison, ragworth.report.render, ragworth.calls.job
-import ragworth.cli.ask, ragworth.prompt_table, ragworth.llm.scripted
+import ragworth.cli.ask, ragworth.judging.ask, ragworth.llm.scripted
 polars.DataFrame({"a": [1]}).lazy().collect()  # its threads are there
 with open("/proc/self/statm") as file:
     size = int(file.read().split()[0]) * resource.getpagesize()

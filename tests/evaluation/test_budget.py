@@ -13,11 +13,11 @@ import pytest
 from ragworth import evaluate
 from ragworth.core.errors import InputError, JobStopped, RagworthError
 from ragworth.evaluation.plan import plan_evaluation
+from ragworth.judging.text_lookup import sample_by_hash
 from ragworth.llm.contract import Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.report.page.sections.budget import summarise_two_judges
 from ragworth.results import Results
-from ragworth.tasks.text_lookup import sample_by_hash
 from ragworth.two_judges import estimate
 from ragworth.workspace import config
 from tests.evaluation.samples import Models, change, lines, run, share, statuses, workspace

@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 from ragworth import evaluate
-from ragworth.contribution.hops import hops_of, read_hops
 from ragworth.core.errors import InputError, TableError
 from ragworth.data import Contexts
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.formats import load
 from ragworth.formats.logs.trace_specs import OTLP_FORMAT as OTLP
+from ragworth.judging.contribution.hops import hops_of, read_hops
 from ragworth.llm.contract import Score
 from ragworth.workspace.config import read
 from tests.evaluation.samples import Models, lines, rests_on_first, statuses, workspace

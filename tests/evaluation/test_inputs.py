@@ -17,7 +17,7 @@ from ragworth.evaluation.inputs import load_inputs
 from ragworth.evaluation.model_pool import resolve_model_path
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.llm.contract import Choose, Request
-from ragworth.prompts import load_prompt
+from ragworth.llm.prompts import load_prompt
 from ragworth.workspace import config
 from ragworth.workspace.problems import Problems
 from tests.evaluation.samples import (

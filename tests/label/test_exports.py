@@ -15,7 +15,7 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import outcomes as outcome_files
 from ragworth.formats.grades import THREE_WAY
-from ragworth.graders.rated_coverage import read_coverage
+from ragworth.judging.graders.rated_coverage import read_coverage
 from ragworth.label import judge_tables
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels

@@ -13,11 +13,11 @@ from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
 from ragworth.core.errors import ModelError
 from ragworth.data.conversations import turns_of
-from ragworth.generation.rewriter import QueryRewriter
+from ragworth.judging.answers.rewriter import QueryRewriter
+from ragworth.judging.contract import run_task
 from ragworth.llm import embedded
 from ragworth.llm.fingerprint import sha256
-from ragworth.prompts import load_prompt
-from ragworth.tasks.contract import run_task
+from ragworth.llm.prompts import load_prompt
 
 pytestmark = pytest.mark.model
 

@@ -15,10 +15,10 @@ import pytest
 
 from ragworth.core.errors import InputError, ModelError, RagworthError
 from ragworth.data.conversations import turns_of
-from ragworth.generation.rewriter import render_turn
+from ragworth.judging.answers.rewriter import render_turn
 from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel
-from ragworth.prompts import load_prompt
+from ragworth.llm.prompts import load_prompt
 from ragworth.rewriting.training.examples import SAME_TEXTS, ExampleEncoder, require_examples
 from ragworth.rewriting.training.run import TrainedRewriter, split_by_conversation
 from ragworth.rewriting.training.settings import TrainingSettings

@@ -10,8 +10,8 @@ import pytest
 from benchmarks.simulated_reader import VOICE, Reader, collection
 
 import ragworth
-from ragworth.contribution.rows import context_rows
 from ragworth.core.errors import InputError
+from ragworth.judging.contribution.rows import context_rows
 from ragworth.llm.contract import Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from tests.studies.conftest import Opened

@@ -17,7 +17,7 @@ from scipy import stats
 import ragworth
 from ragworth.core.errors import FormatError, InputError
 from ragworth.data import Outcomes, Ratings
-from ragworth.graders.rated_coverage import answer_coverage
+from ragworth.judging.graders.rated_coverage import answer_coverage
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.cli.init import judging_kinds
 from ragworth.core.errors import FormatError, InputError
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.workspace import config
 from ragworth.workspace.config import AnswerConfig, BudgetConfig, CollectionConfig, ModelSpec, TaskConfig
 from ragworth.workspace.init import template_text

@@ -22,10 +22,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import ragworth
+from ragworth.judging.answerability import NO_RESPONSE_LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Prompt, PromptMessage
 from ragworth.llm.local.adapter import Adapter
-from ragworth.tasks.answerability import NO_RESPONSE_LABEL
 from training.reader.examples import source
 from training.reader.figures import auc, ece, temperature
 

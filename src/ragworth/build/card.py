@@ -14,7 +14,7 @@ from ragworth.core.errors import FormatError, quote_short
 from ragworth.core.nested_text import parse_json
 from ragworth.formats.files import create_file, open_file
 from ragworth.llm.contract import Card
-from ragworth.prompts.template import Template
+from ragworth.llm.prompts.template import Template
 
 CARD_FILE = "card.json"
 

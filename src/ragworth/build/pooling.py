@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.annotators.contract import AnnotationItem
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import OK, Contexts, Judgments
+from ragworth.judging.annotators.contract import AnnotationItem
 from ragworth.stats.capture_recapture import chao2, chapman
 from ragworth.stats.estimate import Estimate
 

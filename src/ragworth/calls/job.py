@@ -21,11 +21,11 @@ from ragworth.calls.budget import (
     reasoning_tokens,
     unreported_tokens,
 )
+from ragworth.calls.executors import Executor, FinishedBatch, Workers, current_executor
+from ragworth.calls.executors.local import LocalExecutor
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store, read_answer
 from ragworth.core.errors import JobStopped, ModelError, format_count, format_list, quote_short
-from ragworth.executors import Executor, FinishedBatch, Workers, current_executor
-from ragworth.executors.local import LocalExecutor
 from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
 
 REQUEST_WINDOW = 16384

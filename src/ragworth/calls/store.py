@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from ragworth.calls.executors.checks import check_outcome
 from ragworth.calls.schema import prepare_file
 from ragworth.calls.serialization import (
     DECODE_ERRORS,
@@ -36,7 +37,6 @@ from ragworth.calls.serialization import (
 )
 from ragworth.core.errors import StoreError, quote_short
 from ragworth.core.files import private_file, private_folder
-from ragworth.executors.checks import check_outcome
 from ragworth.llm.contract import Card, Failure, Request, Response
 
 MAX_REQUEST_SIZE = 1 << 28

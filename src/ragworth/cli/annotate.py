@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.group(
     "annotate",
     cls=RegistryGroup,
-    registry="ragworth.annotators:ANNOTATORS",
+    registry="ragworth.judging.annotators:ANNOTATORS",
     maker="ragworth.cli.annotate:command_for",
     short_help="Judge passages or contexts by asking a model.",
 )
@@ -55,8 +55,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a kind."""
-    from ragworth.annotators import ANNOTATORS
-    from ragworth.tasks.contract import options_of
+    from ragworth.judging.annotators import ANNOTATORS
+    from ragworth.judging.contract import options_of
 
     chosen = ANNOTATORS.get(kind)
     own = contribution_options if chosen.takes_answers else _no_options
@@ -100,10 +100,10 @@ def annotate_files(
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
-    from ragworth.annotators import ANNOTATORS, annotation
-    from ragworth.annotators.hop_contribution import split_by_hops
-    from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.text_lookup import sample_by_query
+    from ragworth.judging.annotators import ANNOTATORS, annotation
+    from ragworth.judging.annotators.hop_contribution import split_by_hops
+    from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
@@ -143,7 +143,7 @@ def _compare_texts(
     kind: str, found: Any, wanted: Any, settings: dict[str, Any], output: str | None, look: str, calling: CallOptions
 ) -> None:
     """Judge without a model."""
-    from ragworth.annotators.annotation import annotate
+    from ragworth.judging.annotators.annotation import annotate
 
     if calling.dry_run:
         click.echo("no model is asked")

@@ -32,8 +32,8 @@ class LateOptionsCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._whole:
-            from ragworth.generation.writer import AnswerWriter
-            from ragworth.tasks.contract import options_of
+            from ragworth.judging.answers.writer import AnswerWriter
+            from ragworth.judging.contract import options_of
 
             options = click.command("settings")(setting_options(options_of(AnswerWriter))(lambda: None)).params
             place = next(n for n, option in enumerate(self.params) if option.name == "prompts")
@@ -83,9 +83,9 @@ def command(
     """
     from ragworth import formats
     from ragworth.data import ANSWERED_STATUSES
-    from ragworth.generation import answering
-    from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.text_lookup import sample_by_query
+    from ragworth.judging.answers import answering
+    from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.text_lookup import sample_by_query
 
     if contexts is not None:
         formats.choose(contexts, "write_contexts")

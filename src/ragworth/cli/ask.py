@@ -72,9 +72,9 @@ def command(
     ragworth ask my-prompt.txt questions.csv --model openai:NAME@http://localhost:8000 -o answers.jsonl
     ragworth ask answer contexts.jsonl --model hf:OWNER/NAME -O device=cuda --dry-run
     """
-    from ragworth import prompt_table
     from ragworth.formats.files import create_file
-    from ragworth.prompts import load_prompt
+    from ragworth.judging import ask as prompt_table
+    from ragworth.llm.prompts import load_prompt
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     chosen = (*(label.strip() for label in labels.split(",")), *exactly) if labels is not None else exactly

@@ -54,8 +54,8 @@ def nuggets_command(
     """
     from ragworth.build.nuggets.creation import NuggetCreator
     from ragworth.build.nuggets.files import write_nuggets
-    from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.text_lookup import TextLookup, sample_by_query
+    from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.text_lookup import TextLookup, sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)
@@ -81,7 +81,7 @@ def _items(found: Any, depth: int | None) -> Any:
     from ragworth.build.pooling import pool_contexts
     from ragworth.core.errors import InputError
     from ragworth.data import MAX_RANK
-    from ragworth.tasks.text_lookup import TextLookup
+    from ragworth.judging.text_lookup import TextLookup
 
     if found.contexts is not None:
         pairs = pool_contexts(found.contexts, depth or MAX_RANK).frame.select("query", "passage").iter_rows()
@@ -143,10 +143,10 @@ def assign_command(
     from ragworth.build.nuggets.assignment import NuggetGrader, assigned_answers
     from ragworth.build.nuggets.files import read_nuggets, write_assignments
     from ragworth.data.collection import Collection
-    from ragworth.generation.writer import read_answers
-    from ragworth.graders.grading import grading_task, to_answer_book
-    from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.text_lookup import TextLookup
+    from ragworth.judging.answers.writer import read_answers
+    from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.graders.grading import grading_task, to_answer_book
+    from ragworth.judging.text_lookup import TextLookup
 
     calling = CallOptions(**given)
     lists, book = read_nuggets(nuggets), to_answer_book(read_answers(answers))

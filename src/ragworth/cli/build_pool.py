@@ -55,11 +55,11 @@ def pool_command(
     ragworth build pool --queries queries.jsonl -p passages.jsonl --system "bm25=bm25 % 20" \\
         --system "dense=dense % 20" -q qrels.txt --graded -M openai:NAME@URL --max-cost 5 --price 0.15/0.60 -o pooled
     """
-    from ragworth.annotators.annotation import build_annotator
     from ragworth.build.pooling import pool_contexts, scale_notes, unjudged_items
     from ragworth.core.errors import format_count
-    from ragworth.tasks.contract import plan_task, run_task
-    from ragworth.tasks.text_lookup import sample_by_query
+    from ragworth.judging.annotators.annotation import build_annotator
+    from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
     wanted = take_collection_options(given)

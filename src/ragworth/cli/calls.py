@@ -61,7 +61,7 @@ def export(store: str, output: str | None) -> None:
     """
     from ragworth.calls import maintenance
     from ragworth.formats.files import create_file
-    from ragworth.prompt_table import to_jsonl
+    from ragworth.judging.ask import to_jsonl
 
     with _open_store(store) as found:
         if output:

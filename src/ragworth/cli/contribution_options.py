@@ -50,8 +50,8 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     if path is None:
         return found, None
     from ragworth.core.errors import InputError
-    from ragworth.generation.writer import read_answers
-    from ragworth.graders.grading import to_answer_book
+    from ragworth.judging.answers.writer import read_answers
+    from ragworth.judging.graders.grading import to_answer_book
 
     if wanted.k is not None:
         raise InputError("the passages of given answers are those that were shown", remedy="leave out --depth")
@@ -70,7 +70,7 @@ def with_hops(found: Any, path: str | None) -> tuple[Any, Any]:
     """What was read, with all that the hops of a file found as contexts unless runs were named; and these hops."""
     if path is None:
         return found, None
-    from ragworth.contribution.hops import hop_contexts, read_hops
+    from ragworth.judging.contribution.hops import hop_contexts, read_hops
 
     hops = read_hops(path)
     return (found if found.contexts is not None else found._replace(contexts=hop_contexts(hops))), hops
@@ -78,8 +78,8 @@ def with_hops(found: Any, path: str | None) -> tuple[Any, Any]:
 
 def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: Any) -> None:
     """Write a row for each passage, or hop, and for each two."""
-    from ragworth.contribution.hops import hop_rows
-    from ragworth.contribution.rows import pair_rows, passage_rows
+    from ragworth.judging.contribution.hops import hop_rows
+    from ragworth.judging.contribution.rows import pair_rows, passage_rows
 
     if each:
         write_rows(passage_rows(frame) if hops is None else hop_rows(frame), each)
@@ -89,8 +89,8 @@ def write_contributions(frame: Any, each: str | None, pairs: str | None, hops: A
 
 def print_profile(frame: Any, collection: Any) -> None:
     """Print the mean contribution at each position, or of each hop, by system."""
-    from ragworth.contribution.rows import position_profile
     from ragworth.data.conversations import conversation_ids
+    from ragworth.judging.contribution.rows import position_profile
     from ragworth.report.render import render
 
     profile = position_profile(frame, conversations=conversation_ids(collection))

@@ -34,7 +34,7 @@ from ragworth.cli.task_output import (
 @click.group(
     "grade",
     cls=RegistryGroup,
-    registry="ragworth.graders.grading:GRADERS",
+    registry="ragworth.judging.graders.grading:GRADERS",
     maker="ragworth.cli.grade:command_for",
     short_help="Grade answers: by comparing texts, or by asking a model.",
 )
@@ -54,8 +54,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a grader."""
-    from ragworth.graders.grading import GRADERS
-    from ragworth.tasks.contract import options_of
+    from ragworth.judging.contract import options_of
+    from ragworth.judging.graders.grading import GRADERS
 
     chosen = GRADERS.get(kind)
 
@@ -103,10 +103,10 @@ def grade_files(
 ) -> None:
     """Read, check, grade, write."""
     from ragworth.core.errors import format_count
-    from ragworth.generation.writer import read_answers
-    from ragworth.graders import grading
-    from ragworth.tasks.contract import plan_task
-    from ragworth.tasks.text_lookup import sample_by_query
+    from ragworth.judging.answers.writer import read_answers
+    from ragworth.judging.contract import plan_task
+    from ragworth.judging.graders import grading
+    from ragworth.judging.text_lookup import sample_by_query
 
     wanted = take_collection_options(given)
     answers = read_answers(graded_answers, skip_bad_lines=wanted.skip_bad_lines)
@@ -157,7 +157,7 @@ def label_shares(result: Any) -> Any:
     """For each system, the shares of its answers with each label, and the mean outcome."""
     import polars as pl
 
-    from ragworth.graders.deterministic import GRADER_VALUES
+    from ragworth.judging.graders.deterministic import GRADER_VALUES
 
     number = pl.col("label").is_not_null().sum()
     shares = [

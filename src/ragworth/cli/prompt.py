@@ -21,7 +21,7 @@ def command(name: str | None, prompts: str | None, source: bool) -> None:
     ragworth prompt abstention
     ragworth prompt abstention --source > my-prompts/abstention.txt
     """
-    from ragworth.prompts import PROMPT_SETS, load_prompt, prompt_names
+    from ragworth.llm.prompts import PROMPT_SETS, load_prompt, prompt_names
     from ragworth.report.render import printable
 
     if name is None:

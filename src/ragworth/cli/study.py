@@ -38,9 +38,9 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a study."""
+    from ragworth.judging.contract import options_of
     from ragworth.studies import STUDIES
     from ragworth.studies.contract import OURS
-    from ragworth.tasks.contract import options_of
 
     chosen = STUDIES.get(kind)
     papers = [f"{name}: {design.paper}." for name, design in chosen.published.items()]

@@ -35,8 +35,8 @@ def command(
     import polars as pl
 
     from ragworth import formats
-    from ragworth.annotators.key_token_tuning import tune_key_tokens
     from ragworth.core.errors import InputError
+    from ragworth.judging.annotators.key_token_tuning import tune_key_tokens
 
     judged = _read(confidence)
     if lacking := sorted({"query", "passage", "answer_tokens", "surprisals_alone"} - set(judged.columns)):

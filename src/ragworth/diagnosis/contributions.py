@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth.contribution.rows import carrying, context_rows
-from ragworth.contribution.summary import LEAST
 from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.diagnosis.rules import (
     CONTRIBUTION_COLUMNS,
@@ -20,6 +18,8 @@ from ragworth.diagnosis.rules import (
     CONTRIBUTION_FINDINGS,
     ContributionDiagnosis,
 )
+from ragworth.judging.contribution.rows import carrying, context_rows
+from ragworth.judging.contribution.summary import LEAST
 
 SENTENCE_LABELS = {"unsupported-sentence": "neither", "contradicted-sentence": "contradicted"}
 """Findings about sentences, with the label of the judge."""
@@ -42,7 +42,7 @@ def diagnose_contributions(
 ) -> ContributionDiagnosis:
     """Look at every answer.
 
-    ``passages`` has a row for each passage (`ragworth.contribution.rows.passage_rows`), ``support`` what the grader
+    ``passages`` has a row for each passage (`contribution.rows.passage_rows`), ``support`` what the grader
     ``support`` said; ``grades`` by system and query the grade of each answer in words, in the order of the answers. If
     the grades of a query are not those of its answers one by one, they say nothing about them.
     """

@@ -12,8 +12,6 @@ from tempfile import TemporaryFile
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS, annotation
-from ragworth.annotators.contract import NO_MODEL
 from ragworth.core.cache import check_cache, mark_cache
 from ragworth.core.errors import (
     Hint,
@@ -35,17 +33,19 @@ from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
 from ragworth.formats.contract import LoadedCollection
-from ragworth.generation.answer_book import AnswerBook
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
-from ragworth.graders import grading
-from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS, annotation
+from ragworth.judging.annotators.contract import NO_MODEL
+from ragworth.judging.answers.answer_book import AnswerBook
+from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
+from ragworth.judging.contract import options_by_name
+from ragworth.judging.graders import grading
+from ragworth.judging.graders.contract import Grader
+from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
 from ragworth.scoring import split_metrics
-from ragworth.tasks.contract import options_by_name
-from ragworth.tasks.text_lookup import TextLookup
 from ragworth.workspace.config import TaskConfig, Workspace
 from ragworth.workspace.problems import Problems
 
@@ -129,7 +129,7 @@ def _check_names(space: Workspace, problems: Problems) -> None:
 
 def _check_hops(space: Workspace, problems: Problems) -> None:
     if isinstance(space.hops, TaskConfig):
-        from ragworth.annotators.contribution import ContributionAnnotator
+        from ragworth.judging.annotators.contribution import ContributionAnnotator
 
         problems.of(
             partial(options_by_name, ContributionAnnotator, dict(space.hops.settings), "hops"), "judgments", "hops"

@@ -19,10 +19,10 @@ from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_
 from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats.contract import LoadedCollection
-from ragworth.generation.writer import AnsweringResult
+from ragworth.judging.answers.writer import AnsweringResult
+from ragworth.judging.text_lookup import check_positive_count as whole_number
+from ragworth.judging.text_lookup import sample_by_hash, sample_queries
 from ragworth.retrieval import Pipeline, StepContext
-from ragworth.tasks.text_lookup import check_positive_count as whole_number
-from ragworth.tasks.text_lookup import sample_by_hash, sample_queries
 from ragworth.text_match.languages import foreign_languages
 from ragworth.workspace.config import TaskConfig, Workspace
 from ragworth.workspace.files import CollectionFiles, FileReader
@@ -36,7 +36,7 @@ from ragworth.workspace.matching import (
 from ragworth.workspace.problems import Problems
 
 if TYPE_CHECKING:
-    from ragworth.contribution.hops import Hop, HopTable
+    from ragworth.judging.contribution.hops import Hop, HopTable
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ def _find_hops(
     for contexts in systems.values():
         if wanted is None or not isinstance(contexts, Contexts) or contexts.hops is None:
             continue
-        from ragworth.contribution.hops import hops_of
+        from ragworth.judging.contribution.hops import hops_of
 
         try:
             found |= hops_of(contexts.hops.drop_nulls("hop"), ", ".join(contexts.systems))

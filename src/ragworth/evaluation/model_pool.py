@@ -8,17 +8,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ragworth.annotators import ANNOTATORS
-from ragworth.annotators.contract import Annotator
 from ragworth.calls.budget import JobLimits, JobTally, Price
+from ragworth.calls.executors import current_executor, use_executor
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.core.registry import Registry
 from ragworth.evaluation.trust_checks import ServerConsent
-from ragworth.executors import current_executor, use_executor
-from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.annotators.contract import Annotator
+from ragworth.judging.graders.contract import Grader
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
@@ -165,7 +165,7 @@ class ModelPool:
         """The executor that the user names, or else the file."""
         asked = self.space.executor
         if asked.kind == "ray" and current_executor() is None:
-            from ragworth.executors.ray import RayExecutor
+            from ragworth.calls.executors.ray import RayExecutor
 
             self._stack.enter_context(use_executor(RayExecutor(asked)))
 

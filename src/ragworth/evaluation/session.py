@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.core.registry import Registry
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
 from ragworth.data.collection import Collection
@@ -23,8 +22,9 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.output import build_manifest
 from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
-from ragworth.generation.writer import AnsweringResult
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.answers.writer import AnsweringResult
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.metrics.parsing import try_parse
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline

@@ -21,8 +21,8 @@ from ragworth.data.collection import Collection
 from ragworth.evaluation.inputs import EvaluationInputs, load_inputs
 from ragworth.evaluation.stage_cache import STAGES_FOLDER, StageCache
 from ragworth.evaluation.state import stage_table
+from ragworth.judging.text_lookup import Subquestion, TextLookup
 from ragworth.results import MANIFEST, Results
-from ragworth.tasks.text_lookup import Subquestion, TextLookup
 from ragworth.workspace.problems import Problems
 from ragworth.workspace.read import read
 

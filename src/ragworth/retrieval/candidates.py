@@ -16,12 +16,12 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, RagworthError, format_list
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.results import Results
 from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists
 from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.parsing import parse
 from ragworth.retrieval.steps.random_sample import sample_passages
-from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.matching import match_answer, to_matchable
 
 SPARE = 30

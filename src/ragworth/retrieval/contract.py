@@ -20,14 +20,14 @@ import polars as pl
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Contexts, Judgments
 from ragworth.data.collection import Collection
+from ragworth.judging.contract import validate_options
 from ragworth.metrics.declaration import format_number
-from ragworth.tasks.contract import validate_options
 
 if TYPE_CHECKING:
     from ragworth.calls.programs import NoValue, Program
     from ragworth.calls.store import Store
     from ragworth.llm.contract import Card, Model
-    from ragworth.prompts.template import Template
+    from ragworth.llm.prompts.template import Template
     from ragworth.retrieval.pipeline import Pipeline, StepLike
 
 T = TypeVar("T")
@@ -213,7 +213,7 @@ class SearchTexts(NamedTuple):
 
 
 def argument(default: T, help: str, *, low: float | None = None, high: float | None = None) -> T:
-    """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.tasks.contract.option`."""
+    """Declare a positional setting: ``run("file")``. Otherwise like `ragworth.judging.contract.option`."""
     about = {"help": help, "choices": (), "low": low, "high": high}
     declared: Any = field(default=default, metadata=about)
     return declared  # type: ignore[no-any-return]

@@ -14,9 +14,9 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from ragworth.core.errors import InputError, format_list, quote_short
+from ragworth.judging.contract import options_of
 from ragworth.retrieval.contract import Step
 from ragworth.retrieval.pipeline import MAX_STEPS, Pipeline
-from ragworth.tasks.contract import options_of
 
 BOOLEANS = {"true": True, "false": False}
 LARGE = 10**18

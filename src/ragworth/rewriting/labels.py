@@ -11,20 +11,20 @@ from pathlib import Path
 
 import polars as pl
 
-from ragworth.annotators.annotation import annotation_items
-from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Contexts
 from ragworth.data.collection import Collection
-from ragworth.generation.rewriter import EMPTY_REWRITE
+from ragworth.judging.annotators.annotation import annotation_items
+from ragworth.judging.annotators.contract import AnnotationItem, Annotator
+from ragworth.judging.answers.rewriter import EMPTY_REWRITE
+from ragworth.judging.contract import plan_task, run_task
 from ragworth.retrieval.contract import StepContext, passages_by_query
 from ragworth.retrieval.execution import retrieve
 from ragworth.retrieval.pipeline import Pipeline
 from ragworth.rewriting.tables import LABELS
 from ragworth.rewriting.utilities import KeyEntropyUtility, Utility, UtilityValue, Values
-from ragworth.tasks.contract import plan_task, run_task
 
 DEFAULT_PIPELINE = "bm25 % 10"
 SYSTEM = "rewrites"

@@ -11,7 +11,7 @@ import polars as pl
 from ragworth.core.errors import InputError, format_list, quote_short
 from ragworth.core.nested_text import describe_problem
 from ragworth.data import OK
-from ragworth.prompt_table import read_rows
+from ragworth.judging.ask import read_rows
 
 CANDIDATES: Mapping[str, Any] = {
     "query": pl.String,

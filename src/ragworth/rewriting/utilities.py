@@ -8,16 +8,16 @@ from typing import ClassVar, NamedTuple
 
 import polars as pl
 
-from ragworth.annotators.abstention import AbstentionAnnotator
-from ragworth.annotators.confidence import ConfidenceAnnotator
-from ragworth.annotators.contract import AnnotationItem, AnnotationResult, AnnotationUnit, Annotator
 from ragworth.calls.programs import Program
 from ragworth.core.errors import MissingInputError, give_input
 from ragworth.data import OK, Contexts
 from ragworth.data.collection import Collection
+from ragworth.judging.annotators.abstention import AbstentionAnnotator
+from ragworth.judging.annotators.confidence import ConfidenceAnnotator
+from ragworth.judging.annotators.contract import AnnotationItem, AnnotationResult, AnnotationUnit, Annotator
+from ragworth.judging.findings import AspectValues
+from ragworth.judging.text_lookup import NO_RELEVANT, TextLookup
 from ragworth.llm.contract import Card
-from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.text_lookup import NO_RELEVANT, TextLookup
 
 
 class UtilityValue(NamedTuple):

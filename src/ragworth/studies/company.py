@@ -13,9 +13,10 @@ from typing import ClassVar, cast
 import numpy as np
 import polars as pl
 
-from ragworth.contribution.rows import context_rows, passage_rows
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import OK, Scores
+from ragworth.judging.contract import option
+from ragworth.judging.contribution.rows import context_rows, passage_rows
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
@@ -28,7 +29,6 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
-from ragworth.tasks.contract import option
 from ragworth.workspace.config import TaskConfig, Workspace
 
 JUDGED = ("1 − p_abstain", "relevance", "utility", "alone")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from ragworth.annotators.confidence import MEASURES
+from ragworth.judging.annotators.confidence import MEASURES
 from ragworth.report.wording import best_words
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import correct_by_holm

@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Outcomes, Scores
+from ragworth.judging.contract import option, parse_numbers
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
@@ -51,7 +52,6 @@ from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
-from ragworth.tasks.contract import option, parse_numbers
 
 LINES, BANDS = 8, 4
 """Curves in a figure, and up to how many have their intervals drawn; the table has them all."""

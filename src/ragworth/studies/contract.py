@@ -18,12 +18,12 @@ import polars as pl
 
 from ragworth.core.errors import InputError
 from ragworth.data.conversations import cluster_labels, cluster_notes
+from ragworth.judging.contract import option, options_of, validate_options
 from ragworth.metrics.utility import abstention_notes
 from ragworth.report.study.page import StudyPage, TableText
 from ragworth.results import Results
 from ragworth.score_rows import PARTIAL_GRADE
 from ragworth.stats.estimate import Resampling
-from ragworth.tasks.contract import option, options_of, validate_options
 
 if TYPE_CHECKING:
     from ragworth.report.study import Findings

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError
+from ragworth.judging.annotators.confidence import MEASURES
 from ragworth.report.study.page import StudyPage, estimate_rows
 from ragworth.report.wording import between, count_queries, p_words, percent_interval, signed
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, aspect_of

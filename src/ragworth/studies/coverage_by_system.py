@@ -12,7 +12,7 @@ import polars as pl
 
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import format_count, format_list
-from ragworth.graders.rated_coverage import AnswerCoverage, answer_coverage
+from ragworth.judging.graders.rated_coverage import AnswerCoverage, answer_coverage
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import REQUIRED
 from ragworth.prediction.system_order import order_notes

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.core.errors import InputError, format_count
+from ragworth.judging.contract import option
 from ragworth.metrics.utility import HARD as HARD_EFFECT
 from ragworth.metrics.utility import WEAK as WEAK_EFFECT
 from ragworth.report.study.page import Row, StudyPage, TableText
@@ -24,7 +25,6 @@ from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
-from ragworth.tasks.contract import option
 
 WEAK, HARD = "weak", "hard"
 ARMS = [WEAK, HARD]

@@ -16,6 +16,7 @@ import polars as pl
 
 from ragworth.comparison import higher_is_better
 from ragworth.core.errors import InputError, format_count
+from ragworth.judging.contract import option
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.retrieval.candidates import Unusable
@@ -26,7 +27,6 @@ from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
-from ragworth.tasks.contract import option
 
 ORACLES = {
     "relevance": "relevant passages in the order found, then others",

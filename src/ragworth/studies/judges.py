@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Scores
 from ragworth.data.collection import Collection
 from ragworth.formats.grades import normalise_label
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.contract import option, parse_names
 from ragworth.label import judge_tables
 from ragworth.label.judge_tables import UNNAMED, JudgedItems
 from ragworth.label.labels import ADJUDICATED
@@ -34,7 +35,6 @@ from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
-from ragworth.tasks.contract import option, parse_names
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 Row = dict[str, Any]

@@ -14,9 +14,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError, format_list
 from ragworth.data import Contexts
+from ragworth.judging.annotators.confidence import MEASURES
+from ragworth.judging.contract import option, parse_names
 from ragworth.report.study.charts import heat_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
@@ -29,7 +30,6 @@ from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Contrasts, Floats
-from ragworth.tasks.contract import option, parse_names
 from ragworth.workspace.config import ModelSpec, Workspace
 
 RANDOM, BEST = "(at random)", "(best possible)"

@@ -14,10 +14,12 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.confidence import MEASURES
 from ragworth.comparison import higher_is_better
 from ragworth.core.errors import format_count
 from ragworth.data import ANSWERED_STATUSES
+from ragworth.judging.annotators.confidence import MEASURES
+from ragworth.judging.contract import option
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
@@ -32,8 +34,6 @@ from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, Floats
-from ragworth.tasks.contract import option
-from ragworth.tasks.text_lookup import TextLookup
 from ragworth.text_match.overlap import token_f1
 from ragworth.workspace.config import Workspace
 

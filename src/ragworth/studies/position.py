@@ -13,9 +13,10 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from ragworth.annotators.confidence import MEASURES as CONFIDENCES
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import InputError, format_list
+from ragworth.judging.annotators.confidence import MEASURES as CONFIDENCES
+from ragworth.judging.contract import option, parse_numbers
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
@@ -27,7 +28,6 @@ from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
-from ragworth.tasks.contract import option, parse_numbers
 from ragworth.workspace.config import Workspace
 
 DRAWN = 7

@@ -18,8 +18,9 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Outcomes
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.graders.utility import gain_over_none
+from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.judging.contract import option, parse_numbers
+from ragworth.judging.graders.utility import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction
@@ -35,7 +36,6 @@ from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is
 from ragworth.studies.bench import Bench
 from ragworth.studies.cases import matrix
 from ragworth.studies.contract import MEASURES, Case, Published, Study
-from ragworth.tasks.contract import option, parse_numbers
 from ragworth.workspace.config import TaskConfig, Workspace
 
 UTILITY, SIMILARITY, ALL = "utility", "similarity P", "all contexts"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_list
 from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
@@ -16,14 +15,15 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.output import workspace_lock
 from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, StagePlan
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.contract import options_by_name as settings_given
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import reads_file, split_metrics
 from ragworth.studies import STUDIES, cases
 from ragworth.studies.bench import GRADER, Bench, fit_workspace
 from ragworth.studies.contract import OURS, Case, Study
-from ragworth.tasks.contract import options_by_name as settings_given
 from ragworth.workspace import config
 from ragworth.workspace.config import WORKSPACE_FILE, OutputPaths, Workspace
 from ragworth.workspace.read import MANIFEST, is_results, is_workspace

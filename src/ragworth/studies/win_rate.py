@@ -13,9 +13,10 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotators.confidence import MEASURES
 from ragworth.core.errors import InputError
 from ragworth.data import OK
+from ragworth.judging.annotators.confidence import MEASURES
+from ragworth.judging.contract import option
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import count_queries, p_words, percent_interval
@@ -38,7 +39,6 @@ from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE
-from ragworth.tasks.contract import option
 from ragworth.workspace.config import Workspace
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"

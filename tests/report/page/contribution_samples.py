@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 import ragworth
-from ragworth.contribution.rows import DETAIL_COLUMNS
+from ragworth.judging.contribution.rows import DETAIL_COLUMNS
 from ragworth.results import Results
 from tests.report.page import small_samples
 

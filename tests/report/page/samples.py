@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 import ragworth
-from ragworth import prompts
 from ragworth.data import Answers, Contexts, Judgments, Outcomes, Ratings, Scores
+from ragworth.llm import prompts
 from ragworth.results import Results
 
 NAMES = ("Velmora", "Harrow", "Istrel", "Cald", "Tessaly", "Ombrin", "Quennel", "Dorrick", "Saffra", "Lunt", "Ashby")

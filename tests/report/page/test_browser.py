@@ -12,9 +12,9 @@ from urllib.parse import quote
 import polars as pl
 import pytest
 
-from ragworth import prompts
 from ragworth.data import Answers, Contexts
 from ragworth.data.conversations import Message, check_turns
+from ragworth.llm import prompts
 from ragworth.report import page
 from tests.report.page import odd_samples, samples, small_samples
 from tests.report.page.conftest import Browser

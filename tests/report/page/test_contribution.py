@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ragworth.contribution.hops import hop_profile, stop_sentence
 from ragworth.diagnosis.contributions import diagnose_contributions
+from ragworth.judging.contribution.hops import hop_profile, stop_sentence
 from ragworth.report import page
 from ragworth.report.answer_views import AnswerView
 from ragworth.report.page.answer_contexts import answer_contexts, count_shown

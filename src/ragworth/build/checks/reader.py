@@ -11,21 +11,21 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ragworth import prompts
-from ragworth.annotators.abstention import CONTROL_QUESTIONS
 from ragworth.build.checks.contract import DECLINES, ReaderReply, Reading
 from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import OK
-from ragworth.graders.deterministic import GRADER_VALUES
-from ragworth.graders.grading import build_grader, run_grading, to_answer_book
+from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
+from ragworth.judging.answerability import answerability_labels, calibrate, declining_label
+from ragworth.judging.contract import Task
+from ragworth.judging.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities
+from ragworth.judging.graders.deterministic import GRADER_VALUES
+from ragworth.judging.graders.grading import build_grader, run_grading, to_answer_book
+from ragworth.judging.text_lookup import NO_PASSAGE
+from ragworth.llm import prompts
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
-from ragworth.prompts.template import Template
-from ragworth.tasks.answerability import answerability_labels, calibrate, declining_label
-from ragworth.tasks.contract import Task
-from ragworth.tasks.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities
-from ragworth.tasks.text_lookup import NO_PASSAGE
+from ragworth.llm.prompts.template import Template
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.short_answers import grade_short_answer
 

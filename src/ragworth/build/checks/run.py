@@ -16,8 +16,8 @@ from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.data import Contexts
+from ragworth.judging.contract import plan_task, run_task
 from ragworth.retrieval.contract import StepContext
-from ragworth.tasks.contract import plan_task, run_task
 
 RETRIEVERS = ("bm25", "dense")
 DEPTH = 10

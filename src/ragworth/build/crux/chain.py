@@ -13,8 +13,6 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from ragworth.annotators.annotation import build_annotator
-from ragworth.annotators.contract import AnnotationItem, AnnotationResult, Annotator
 from ragworth.build.budget import stop_if_spent
 from ragworth.build.crux import drafting
 from ragworth.build.crux.consistency import UNRATED, ConsistentRatings, FailedRatings, filter_consistent
@@ -26,10 +24,12 @@ from ragworth.calls.programs import Forecast
 from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
+from ragworth.judging.annotators.annotation import build_annotator
+from ragworth.judging.annotators.contract import AnnotationItem, AnnotationResult, Annotator
+from ragworth.judging.contract import plan_task, run_task
+from ragworth.judging.findings import share_budget
+from ragworth.llm.prompts.template import Template
 from ragworth.metrics.required_passages import RedundancyRule
-from ragworth.prompts.template import Template
-from ragworth.tasks.contract import plan_task, run_task
-from ragworth.tasks.findings import share_budget
 
 PassageSource = Literal["written", "cut"]
 NO_TOPIC = "topic-dropped"

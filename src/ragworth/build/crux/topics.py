@@ -12,7 +12,7 @@ import polars as pl
 from ragworth.core.errors import BadLine, FormatError, format_count, format_list, quote_short
 from ragworth.formats.files import bad_lines_error, open_file, run_name
 from ragworth.formats.values import WrongLineError, as_id, as_list, as_text
-from ragworth.prompt_table import read_rows
+from ragworth.judging.ask import read_rows
 from ragworth.retrieval.documents import read_documents
 
 SEPARATOR = "|||||"

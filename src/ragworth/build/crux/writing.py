@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import OK
+from ragworth.judging.contract import Task
+from ragworth.judging.findings import CUT, describe_source, frame_from_rows, missing_notes, require_abilities
+from ragworth.judging.labels import REFUSED, TRUNCATED, UNPARSABLE
+from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
-from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task
-from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes, require_abilities
-from ragworth.tasks.labels import REFUSED, TRUNCATED, UNPARSABLE
+from ragworth.llm.prompts.template import Template
 from ragworth.text_match.refusals import find_refusal
 
 WORD_TOKENS = 2

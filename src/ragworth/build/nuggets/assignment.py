@@ -12,12 +12,12 @@ import polars as pl
 from ragworth.build.nuggets.files import ASSIGNMENTS, AssignedAnswer, Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError
-from ragworth.generation.answer_book import Answer
-from ragworth.graders.contract import Grader
-from ragworth.graders.grading import GradingResult
-from ragworth.tasks.contract import option
-from ragworth.tasks.findings import AspectValues, reject_cut_passage
-from ragworth.tasks.labels import (
+from ragworth.judging.answers.answer_book import Answer
+from ragworth.judging.contract import option
+from ragworth.judging.findings import AspectValues, reject_cut_passage
+from ragworth.judging.graders.contract import Grader
+from ragworth.judging.graders.grading import GradingResult
+from ragworth.judging.labels import (
     LabelMethod,
     LabelResult,
     LabelScale,

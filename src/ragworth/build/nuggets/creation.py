@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth import prompts
 from ragworth.build.crux.writing import tagged_texts
 from ragworth.build.nuggets.files import Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs, require_response
 from ragworth.core.errors import format_count
 from ragworth.data import OK
+from ragworth.judging.contract import Task, option, validate_options
+from ragworth.judging.findings import CUT, describe_source, frame_from_rows, missing_notes
+from ragworth.judging.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
+from ragworth.judging.text_lookup import EMPTY_PASSAGE, TextLookup
+from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated
-from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task, option, validate_options
-from ragworth.tasks.findings import CUT, describe_source, frame_from_rows, missing_notes
-from ragworth.tasks.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
-from ragworth.tasks.text_lookup import EMPTY_PASSAGE, TextLookup
+from ragworth.llm.prompts.template import Template
 
 IMPORTANCE = LabelScale(("vital", "okay"), (1.0, 0.5))
 TOKENS = 60

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ragworth import prompts
 from ragworth.build.drafts import Draft
 from ragworth.build.questions.contract import (
     QUESTION,
@@ -26,10 +25,11 @@ from ragworth.build.questions.types import QUESTION_TYPES, STYLES
 from ragworth.calls.job import Job
 from ragworth.calls.programs import Forecast, NoValue, Program, require_response
 from ragworth.core.errors import quote_short
+from ragworth.judging.contract import Task, plan_task, run_task
+from ragworth.judging.findings import reject_cut_passage, require_abilities
+from ragworth.llm import prompts
 from ragworth.llm.contract import Card, Generate, Generated
-from ragworth.prompts.template import Template
-from ragworth.tasks.contract import Task, plan_task, run_task
-from ragworth.tasks.findings import reject_cut_passage, require_abilities
+from ragworth.llm.prompts.template import Template
 
 MIN_WORDS = 30
 """Shorter passages are headings and rests; a question needs something to ask about."""

@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS, annotation
-from ragworth.annotators.containment import ContainmentAnnotator
-from ragworth.annotators.contract import NO_MODEL, AnnotationItem, Annotator
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
 from ragworth.data import Judgments, Ratings
 from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, skip_stage, stage_key, task_settings
-from ragworth.tasks.contract import run_task
+from ragworth.judging.annotators import ANNOTATORS, annotation
+from ragworth.judging.annotators.containment import ContainmentAnnotator
+from ragworth.judging.annotators.contract import NO_MODEL, AnnotationItem, Annotator
+from ragworth.judging.contract import run_task
 from ragworth.workspace.config import TaskConfig
 
 PREFERRED_NOTE = (

@@ -6,15 +6,15 @@ from contextlib import ExitStack
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import format_count
 from ragworth.data import Answers, Contexts
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, contexts_key, run_task_stage, stage_key, task_settings
-from ragworth.generation import answering
-from ragworth.generation.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
-from ragworth.graders import grading
-from ragworth.graders.grading import GRADERS
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.answers import answering
+from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
+from ragworth.judging.graders import grading
+from ragworth.judging.graders.grading import GRADERS
 from ragworth.results import SINGLE_ANSWERS
 from ragworth.workspace.config import AnswerConfig, TaskConfig
 
@@ -74,7 +74,7 @@ def run_answer_with_confidence(state: EvaluationState, writing: AnswerConfig, co
 
     ``confidence`` gives the settings of its kind; prompts, lengths and the model are those of the answers.
     """
-    from ragworth.annotators.answer_confidence import AnswerConfidence, written_answers
+    from ragworth.judging.annotators.answer_confidence import AnswerConfidence, written_answers
 
     plan, kind = state.plan is not None, AnswerConfidence.kind
     with state.models.job(writing.task.model, plan=plan) as job:

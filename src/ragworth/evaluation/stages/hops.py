@@ -6,15 +6,15 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.annotators.annotation import annotation_items, build_annotator
-from ragworth.annotators.hop_contribution import split_by_hops
 from ragworth.calls.job import Job
-from ragworth.contribution.hops import hop_contexts
 from ragworth.core.errors import format_count
 from ragworth.data import Outcomes
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, stage_key, task_settings
-from ragworth.graders.grading import to_answer_book
+from ragworth.judging.annotators.annotation import annotation_items, build_annotator
+from ragworth.judging.annotators.hop_contribution import split_by_hops
+from ragworth.judging.contribution.hops import hop_contexts
+from ragworth.judging.graders.grading import to_answer_book
 from ragworth.workspace.config import TaskConfig
 
 KIND = "hops"

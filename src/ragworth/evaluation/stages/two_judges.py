@@ -7,8 +7,6 @@ from functools import partial
 import polars as pl
 
 from ragworth import two_judges
-from ragworth.annotators import ANNOTATORS, annotation
-from ragworth.annotators.contract import AnnotationItem, Annotator
 from ragworth.core.errors import InputError, RagworthError, format_count, format_list, quote_short
 from ragworth.data import Judgments
 from ragworth.data.conversations import conversation_ids, independence_notes
@@ -25,10 +23,12 @@ from ragworth.evaluation.state import (
     stage_key,
     task_settings,
 )
+from ragworth.judging.annotators import ANNOTATORS, annotation
+from ragworth.judging.annotators.contract import AnnotationItem, Annotator
+from ragworth.judging.contract import options_by_name
+from ragworth.judging.text_lookup import sample_by_hash
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens
-from ragworth.tasks.contract import options_by_name
-from ragworth.tasks.text_lookup import sample_by_hash
 from ragworth.two_judges import metrics_reading
 from ragworth.workspace.config import ExpensiveJudge, TaskConfig
 from ragworth.workspace.problems import Problems

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ragworth.contribution.rows import context_passages, context_rows, context_sentence, context_threshold
 from ragworth.core.errors import format_count
+from ragworth.judging.contribution.rows import context_passages, context_rows, context_sentence, context_threshold
 from ragworth.report.answer_views import AnswerPassage, AnswerSentence, AnswerView
 from ragworth.report.document import Details, Only, Paragraph, TextSpan
 from ragworth.report.page.view import ReportView, explorer_address

@@ -139,8 +139,8 @@ class ReportView:
         frame, support = self.results.said_of_answers(GRADED_CONTRIBUTION), self.support
         if frame is None and support is None:
             return ContributionDiagnosis()
-        from ragworth.contribution.rows import contributing_from, passage_rows
         from ragworth.diagnosis.contributions import diagnose_contributions
+        from ragworth.judging.contribution.rows import contributing_from, passage_rows
 
         if frame is None:
             return diagnose_contributions(None, support, {})

@@ -13,8 +13,8 @@ from ragworth.calls.programs import NoValue, Program, forecast_programs, run_pro
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import format_count
+from ragworth.judging.contract import resolve_model
 from ragworth.llm.contract import Card, Model, Request
-from ragworth.tasks.contract import resolve_model
 
 T = TypeVar("T")
 

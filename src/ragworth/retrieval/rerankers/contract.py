@@ -18,9 +18,9 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, ModelError, format_count
 from ragworth.data import Contexts
 from ragworth.data.conversations import TurnForm
+from ragworth.judging.contract import option as named
+from ragworth.judging.text_lookup import NO_PASSAGE, TextLookup
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
-from ragworth.tasks.contract import option as named
-from ragworth.tasks.text_lookup import NO_PASSAGE, TextLookup
 
 NOT_FINITE = "not-finite"
 """Why a passage counts as not judged: its score is not a number, or infinite."""

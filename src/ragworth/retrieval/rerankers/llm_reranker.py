@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ragworth.calls.serialization import model_digest
+from ragworth.judging.contract import option as named
 from ragworth.llm.contract import Card
-from ragworth.prompts.template import Template
+from ragworth.llm.prompts.template import Template
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import Reranker
-from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True)

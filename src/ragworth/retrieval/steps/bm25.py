@@ -19,11 +19,11 @@ import polars as pl
 
 from ragworth.core.errors import MissingExtraError
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
 from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order, top_hits
 from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
-from ragworth.tasks.contract import option as named
 
 FORM = 2
 """Incremented when the same settings would give a different index."""

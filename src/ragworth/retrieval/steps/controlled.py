@@ -14,14 +14,14 @@ from typing import ClassVar
 
 import polars as pl
 
-from ragworth.annotators import ANNOTATORS
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import OK, Contexts
+from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging.contract import option as named
 from ragworth.metrics.utility import HARD, WEAK
 from ragworth.retrieval.contract import Need, Place, StepContext, argument, unscored_contexts
 from ragworth.retrieval.steps.oracle import SPARE, LabelledStep, describe_queries
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tasks.contract import option as named
 
 AMONG_CHOICES = ("retrieved", "random", "weak", "hard")
 UTILITY, RELEVANCE = "utility", "relevance"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from ragworth.core.errors import InputError, quote_short
+from ragworth.judging.contract import option as named
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.retrieval.artifact_cache import digest
 from ragworth.retrieval.contract import StepContext, argument
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score
 from ragworth.retrieval.rerankers.pair_scorers import PairScorer, model_folder, open_scorer
 from ragworth.retrieval.rerankers.score_cache import TextPair, cached_scores
-from ragworth.tasks.contract import option as named
-from ragworth.tasks.text_lookup import TextLookup
 
 CROSS_ENCODER_PREFIX = "cross-encoder:"
 FORM = 1

@@ -16,12 +16,12 @@ import numpy as np
 import polars as pl
 
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, argument
 from ragworth.retrieval.encoders import Encoder, open_encoder
 from ragworth.retrieval.encoders.contract import Floats, normalize
 from ragworth.retrieval.encoders.vector_cache import load_vectors
 from ragworth.retrieval.hits import NO_HITS, Doubles, Ints, SearchHits, contexts_from_hits, id_order
-from ragworth.tasks.contract import option as named
 
 QUERIES, ROWS = 512, 16384
 """Queries and passages compared at a time; their product bounds memory."""

@@ -17,9 +17,9 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True, init=False)

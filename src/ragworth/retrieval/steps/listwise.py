@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from ragworth import prompts
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError, PromptError, format_list
+from ragworth.judging.contract import option as named
+from ragworth.judging.findings import require_abilities
+from ragworth.judging.labels import NO_LABELS
+from ragworth.judging.text_lookup import TextLookup
+from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Prompt
-from ragworth.prompts.template import Template
+from ragworth.llm.prompts.template import Template
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
 from ragworth.retrieval.units import build_cutter
-from ragworth.tasks.contract import option as named
-from ragworth.tasks.findings import require_abilities
-from ragworth.tasks.labels import NO_LABELS
-from ragworth.tasks.text_lookup import TextLookup
 
 PROMPT = "rerank-list"
 SLOTS = ("query", "passages")

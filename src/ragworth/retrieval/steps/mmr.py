@@ -17,6 +17,8 @@ import numpy.typing as npt
 import polars as pl
 from scipy.sparse import csr_array
 
+from ragworth.judging.contract import option as named
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.retrieval.contract import StepContext, argument
 from ragworth.retrieval.encoders import open_encoder
 from ragworth.retrieval.encoders.contract import Encoder, normalize
@@ -24,8 +26,6 @@ from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput
 from ragworth.retrieval.steps.dense import nonblank_rows
 from ragworth.retrieval.tokenize import WordTokenizer
-from ragworth.tasks.contract import option as named
-from ragworth.tasks.text_lookup import TextLookup
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,10 +15,10 @@ import polars as pl
 
 from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query, unscored_contexts
 from ragworth.retrieval.copies import find_copies
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tasks.contract import option as named
 
 SPARE = 30
 """Passages drawn at random beyond those needed, because some may copy a relevant one."""

@@ -13,8 +13,8 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Need, Place, Step, StepContext, unscored_contexts
-from ragworth.tasks.contract import option as named
 
 
 def query_rng(step: Step, context: StepContext, query: str) -> random.Random:

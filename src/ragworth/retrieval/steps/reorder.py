@@ -8,9 +8,9 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.data import Contexts
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Place, Step, StepContext, argument, passages_by_query, unscored_contexts
 from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
-from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True)

@@ -26,15 +26,15 @@ from ragworth.core.errors import BadLine, InputError, ModelError, format_count, 
 from ragworth.data.conversations import Turn, turns_digest, turns_of
 from ragworth.formats.files import bad_lines_error
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
-from ragworth.generation.rewriter import QueryRewriter, TurnRewrites
-from ragworth.generation.turn_baselines import BASELINES
+from ragworth.judging.answers.rewriter import QueryRewriter, TurnRewrites
+from ragworth.judging.answers.turn_baselines import BASELINES
+from ragworth.judging.contract import option as named
 from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.embedded import find_rewriter
-from ragworth.prompts.template import Template
+from ragworth.llm.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
 from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms
-from ragworth.tasks.contract import option as named
 
 if TYPE_CHECKING:
     from ragworth.retrieval.contract import ModelAccess

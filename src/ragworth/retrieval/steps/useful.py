@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from ragworth.annotators.abstention import AbstentionAnnotator
-from ragworth.annotators.contract import AnnotationItem
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.data.collection import Collection
+from ragworth.judging.annotators.abstention import AbstentionAnnotator
+from ragworth.judging.annotators.contract import AnnotationItem
+from ragworth.judging.contract import option as named
+from ragworth.judging.findings import AspectValues
+from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import StepContext
 from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput, order_by_score
 from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
-from ragworth.tasks.contract import option as named
-from ragworth.tasks.findings import AspectValues
-from ragworth.tasks.text_lookup import TextLookup
 
 SATURATION_MARGIN = 0.05
 """If all p are below this, or above 1 minus this, a model doesn't distinguish passages by declining."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from ragworth.core.errors import InputError, format_count, format_list
+from ragworth.judging.contract import option as named
 from ragworth.retrieval.contract import Place, Step, StepContext, format_value
 from ragworth.retrieval.origins import CHUNKING_NAME, in_chunking, origin
 from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.tasks.contract import option as named
 
 
 @dataclass(frozen=True, init=False)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import InputError, format_count
 from ragworth.data.conversations import Turn, cut_messages
-from ragworth.generation.rewriter import render_turn
+from ragworth.judging.answers.rewriter import render_turn
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder
-from ragworth.prompts.template import Template
+from ragworth.llm.prompts.template import Template
 from ragworth.rewriting.training.settings import TrainingSettings
 
 IGNORED = -100

@@ -25,7 +25,7 @@ from ragworth.data.collection import Collection
 from ragworth.data.conversations import Turn, turns_of
 from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
 from ragworth.llm.local.peft_adapter import PeftAdapter
-from ragworth.prompts import load_prompt
+from ragworth.llm.prompts import load_prompt
 from ragworth.rewriting.training.base_model import BaseFiles, base_path, find_base, load_base, require_training
 from ragworth.rewriting.training.examples import EncodedExamples, ExampleEncoder, require_examples
 from ragworth.rewriting.training.kept_adapter import write_json

@@ -9,8 +9,10 @@ from statistics import median
 import numpy as np
 import polars as pl
 
-from ragworth.contribution import MOST
-from ragworth.contribution.rows import (
+from ragworth.core.errors import format_count
+from ragworth.data import OK
+from ragworth.judging.contribution import MOST
+from ragworth.judging.contribution.rows import (
     carrying,
     context_rows,
     contributing_from,
@@ -18,9 +20,7 @@ from ragworth.contribution.rows import (
     position_profile,
     split_answers,
 )
-from ragworth.contribution.summary import SHARE, threshold
-from ragworth.core.errors import format_count
-from ragworth.data import OK
+from ragworth.judging.contribution.summary import SHARE, threshold
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
 from ragworth.report.page.answer_contexts import answer_contexts, count_shown

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution import MOST
 from ragworth.diagnosis import FINDINGS
 from ragworth.diagnosis.rules import CONTRIBUTION_FINDINGS
+from ragworth.judging.contribution import MOST
 from ragworth.report.document import (
     Bullets,
     Cell,

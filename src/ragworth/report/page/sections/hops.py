@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence
-from ragworth.contribution.rows import context_rows, contributing_from, split_answers
 from ragworth.core.errors import format_count
+from ragworth.judging.contribution.hops import hop_profile, hop_rows, hops_needed, stop_sentence
+from ragworth.judging.contribution.rows import context_rows, contributing_from, split_answers
 from ragworth.report.answer_views import HopStep, HopTimeline
 from ragworth.report.charts.planes import curve_chart
 from ragworth.report.document import (

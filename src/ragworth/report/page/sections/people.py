@@ -6,7 +6,7 @@ from ragworth.answer_outcomes import GRADE, HUMAN, PREFERENCE, outcome_scores
 from ragworth.comparison import rank
 from ragworth.core.errors import format_count, format_list
 from ragworth.data import Outcomes, Scores
-from ragworth.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
+from ragworth.judging.graders.agreement import GradeAgreement, RankingFlip, grade_agreement
 from ragworth.report.document import Cell, DocumentBlock, Paragraph, Section, TableBlock, TableColumn
 from ragworth.report.page.view import ReportView
 from ragworth.report.wording import signed

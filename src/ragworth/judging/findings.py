@@ -1,0 +1,159 @@
+"""Findings: values and their source, or the reason why there are none; warnings about unreliable judges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ragworth.calls.budget import JobLimits
+from ragworth.calls.job import Job
+from ragworth.calls.programs import NoValue
+from ragworth.core.errors import ModelError, format_count
+from ragworth.data import OK
+from ragworth.llm.contract import Card, Usage
+from ragworth.llm.prompts.template import Template
+
+CUT = "cut"
+"""Status of a passage that was shown only in part."""
+
+
+UNFIT_MODEL = "unfit-model"
+"""Status of all values of a model that fails on questions whose answer is known."""
+
+VALUE_COLUMNS = {
+    "value": pl.Float64,
+    "status": pl.String,
+    "source": pl.String,
+    "reason": pl.String,
+    "raw": pl.String,
+}
+"""Columns that every row of a finding has after its keys."""
+
+
+class AspectValues(NamedTuple):
+    """Values by aspect, each a number or the reason why it is missing, and details to store with them."""
+
+    values: Mapping[str, float | NoValue]
+    detail: Mapping[str, Any] = {}
+    estimator: str = ""
+    """How the values were estimated, if that depends on the model."""
+
+
+def require_abilities(card: Card, abilities: Sequence[str], purpose: str) -> None:
+    """Reject a model without the needed abilities, or trained for something else, before anything runs.
+
+    An endpoint that was not asked yet, in a dry run, says of itself nothing; it is refused when it is asked.
+    """
+    if card.purpose and purpose != card.purpose:
+        raise ModelError(
+            f"{card.name!r} only writes {card.purpose}; it can't be used for {purpose}",
+            expected="the embedded reader (embedded), or another model",
+        )
+    lacking = [ability for ability in abilities if ability not in card.abilities]
+    if lacking and (card.abilities or not card.endpoint):
+        countable = lacking == ["choose"] and "generate" in card.abilities
+        address = f"{card.name}@{card.endpoint}" if card.endpoint else "…"
+        other = f"count samples (sampled:{card.backend}:{address})" if countable else "another way of asking it"
+        raise ModelError(
+            f"{purpose} needs a model that can {', '.join(abilities)}; {card.name!r} cannot {', '.join(lacking)}",
+            expected="for example the embedded model, gguf:FILE or hf:NAME",
+            remedy=f"take another model, or {other} (ragworth models lists what each can do)",
+        )
+
+
+def value_unless_cut(value: float, usage: Usage, keep: bool) -> float | NoValue:
+    """Return the value, or the reason why it doesn't count: the model saw only a part of the passage."""
+    if usage.cut and not keep:
+        what = f"{format_count(usage.cut, 'character')} of the passage did not fit into the model's context"
+        return NoValue(CUT, what)
+    return value
+
+
+def reject_cut_passage(usage: Usage, keep: bool, raw: str | None = None) -> None:
+    """Discard the finding if the model saw only a part of the passage, unless such findings are kept."""
+    if isinstance(cut := value_unless_cut(0.0, usage, keep), NoValue):
+        raise NoValue(cut.status, cut.detail, raw)
+
+
+def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
+    """Describe the source of a value in one line: model, prompts with versions, and method."""
+    name = f"{card.backend}:{card.name}" if not card.name.startswith(card.backend) else card.name
+    model = f"{name}@{card.revision[:12]}" if card.revision else name
+    return " · ".join([model, *(f"{prompt.name}@{prompt.version}" for prompt in prompts), *filter(None, how)])
+
+
+def aspect_rows(
+    keys: Mapping[str, Any], aspects: Sequence[str], found: AspectValues | NoValue, source: str
+) -> list[dict[str, Any]]:
+    """Return a row for each aspect, with its value or reason; details go into the first row."""
+    rows = []
+    for number, aspect in enumerate(aspects):
+        value = found if isinstance(found, NoValue) else found.values[aspect]
+        detail = found.detail if isinstance(found, AspectValues) and number == 0 else {}
+        how = f" · {found.estimator}" if isinstance(found, AspectValues) and found.estimator else ""
+        row = {**keys, "aspect": aspect, "value": None, "status": OK, "source": source + how, **detail}
+        if isinstance(value, NoValue):
+            row |= {"status": value.status, "reason": value.detail}
+            row |= {"raw": value.raw} if value.raw is not None else {}
+        else:
+            row["value"] = float(value)
+        rows.append(row)
+    return rows
+
+
+def frame_from_rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """Build a frame of these columns from rows."""
+    whole = [{name: _encodable(value) for name, value in row.items()} for row in rows]
+    return pl.DataFrame(whole, schema=dict(schema), orient="row")
+
+
+def _encodable(value: Any) -> Any:
+    """Make a model's text writable: it may end in half a character."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    return [_encodable(each) for each in value] if isinstance(value, list) else value
+
+
+def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
+    """Say how many have a value and why the others don't; empty if all have one."""
+    reasons = Counter(frame.filter(pl.col("status") != OK)["status"].to_list())
+    if not reasons:
+        return ()
+    words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
+    good = frame.height - reasons.total()
+    verb = "has" if frame.height == 1 else "have"
+    return (f"{good:,} of {format_count(frame.height, what)} {verb} a value; without one: {words}",)
+
+
+LOW_LABEL_MASS = 0.05
+"""If all labels together are less probable than this, the model isn't choosing among them."""
+
+
+def share_budget(job: Job | None, second: Job) -> None:
+    """Give a second job what the first one left of its limits."""
+    if job is not None and job.limits != JobLimits():
+        second.limits = job.limits.less(job.tally)
+
+
+def judgment_warnings(frame: pl.DataFrame, what: str, column: str = "value") -> list[str]:
+    """Warn if a model's judgments may be meaningless.
+
+    The labels hold next to no probability (column ``mass``, where there is one), or all judgments are the same.
+    ``what`` is one of them in words, such as ``grade``.
+    """
+    notes = []
+    mass = frame["mass"].drop_nulls() if "mass" in frame.columns else pl.Series(dtype=pl.Float64)
+    middle = mass.median()
+    if isinstance(middle, float) and middle < LOW_LABEL_MASS:
+        notes.append(
+            f"the labels hold little probability (median {middle:.2g} over {format_count(len(mass), what)}): "
+            "the model would rather say something else"
+        )
+    said = frame[column].drop_nulls()
+    if len(said) > 1 and said.n_unique() == 1:
+        word = f"{said[0]:g}" if isinstance(said[0], float) else said[0]
+        notes.append(f"all {format_count(len(said), what)} are the same: {word}")
+    return notes

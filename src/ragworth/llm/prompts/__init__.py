@@ -1,0 +1,117 @@
+"""Prompts: text files with named slots, which a user's own files can replace.
+
+A file consists of messages, each headed by its role in brackets on a line of its own::
+
+    Text before the first message describes the prompt and is never sent.
+
+    [system]
+    Answer from the document alone.
+
+    [user]
+    Document: {{passage*}}
+
+    {{#answers}}Accepted: {{.}}
+    {{/answers}}
+    Question: {{query}}
+
+``{{name}}`` is a slot; a star marks a passage, which may be truncated if the prompt is too long.
+``{{#name}}…{{/name}}`` is repeated for each item of a list. Inside it, ``{{.}}`` is the item (or its fields go by
+their names) and ``{{number}}`` counts from 1. For a text, it appears if the text isn't empty. ``{{#name?}}`` is
+optional. Write ``\\{{`` for two literal brackets. Values are never parsed as part of the template. Whitespace around
+a message is dropped.
+
+``{{fence}}`` is a short code that occurs in none of the values. Before and after a text, it marks where the text
+begins and ends, which the text itself can't imitate.
+
+A section ``[reply]`` before the messages declares how the reply is read, if the task's own way doesn't fit::
+
+    [reply]
+    labels: A = relevant, B = irrelevant
+    field: grade
+    stop: STOP
+    length: 200
+
+There are three sets of prompts. Those in ``fenced`` mark passages and answers with fences. Those in ``plain`` don't.
+Those in ``papers`` have the format of the prompts in the papers that ragworth's methods come from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+from ragworth.core.errors import PromptError
+from ragworth.llm.prompts.template import Template, parse_template
+
+PROMPT_FOLDER = Path(__file__).parent
+PROMPT_SETS = {"fenced": PROMPT_FOLDER, "plain": PROMPT_FOLDER / "plain", "papers": PROMPT_FOLDER / "papers"}
+"""Folders of each set; what a set lacks comes from the model's own set, or from ``fenced``."""
+
+_BUILT_IN_NAME = re.compile(r"[\w-]+(/[\w-]+)?")
+
+
+def prompt_names(folder: str | Path | None = None) -> list[str]:
+    """Names of the prompts that ship with ragworth, and of those in a user's folder or another set."""
+    other = PROMPT_SETS.get(named_set(folder) or "", folder)
+    folders = [PROMPT_FOLDER, *([Path(other)] if other else [])]
+    return sorted({path.stem for each in folders for path in each.glob("*.txt")})
+
+
+def named_set(folder: str | Path | None) -> str | None:
+    """The set that is named where a folder may be; a folder of that name comes first."""
+    known = folder is not None and Path(folder).name in PROMPT_SETS and not Path(folder).is_dir()
+    return Path(folder).name if folder is not None and known else None
+
+
+def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Template:
+    """Load a prompt by name, or by the path of a file.
+
+    Parameters
+    ----------
+    name: of a prompt; with a set in front (``papers/relevance``), that of the set; or a file.
+    folder: the user's own prompts: a file ``NAME.txt`` there replaces the prompt of that name. The name of one of
+        ragworth's own sets, unless such a folder exists, selects that set before ``prompt_set``.
+    prompt_set: which of ragworth's own sets to use by default; a model's card says which it takes (``card.prompts``).
+    """
+    path = find_prompt(name, folder, prompt_set)
+    if path is None:
+        raise PromptError(
+            f"unknown prompt {name!r}",
+            expected=", ".join(prompt_names(folder)),
+            remedy="use one of these, one of another set, such as papers/relevance, or your own file",
+        )
+    return _read(path, path.stem)
+
+
+def find_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Path | None:
+    """The file of a prompt, as `load_prompt` finds it; None if there is none."""
+    chosen = named_set(folder)
+    if folder is not None and chosen is None:
+        if not Path(folder).is_dir():
+            raise PromptError(
+                "no such folder",
+                file=str(folder),
+                expected=f"a folder of prompts, NAME.txt each, or {', '.join(PROMPT_SETS)}",
+            )
+        if (own := Path(folder) / f"{name}.txt").is_file():
+            return own
+    if _BUILT_IN_NAME.fullmatch(name):
+        for each in (chosen or prompt_set, prompt_set, "fenced"):
+            if (path := PROMPT_SETS[each] / f"{name}.txt").is_file():
+                return path
+    return path if (path := Path(name)).is_file() else None
+
+
+def _read(path: Path, name: str) -> Template:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
+    about, messages, reply = parse_template(text, str(path))
+    # The version depends on what is sent and how the reply is read, not on the description.
+    written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
+    written += f"\n[reply]\n{json.dumps(reply.to_dict())}" if reply.declared else ""
+    version = hashlib.sha256(written.encode()).hexdigest()[:12]
+    return Template(name, about, tuple(messages), version, str(path), reply)
