@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from ragworth.calls.budget import FREE, CallPlan, JobLimits, JobTally, Price, TokenEstimate, estimate_tokens, price_for
 from ragworth.core.errors import InputError
 from ragworth.llm.contract import Card, Choose, Failure, Generate, Generated, Prompt, PromptMessage, Usage
+from ragworth.llm.scripted import Scripted
 
 CARD = Card("openai", "m", endpoint="http://elsewhere")
+MODEL = Scripted({})
 MOST = TokenEstimate(18, 10)
 
 
@@ -64,8 +66,8 @@ def test_a_failure_that_was_charged_counts() -> None:
 
 def test_estimates() -> None:
     two = Prompt((PromptMessage("system", "x" * 10), PromptMessage("user", "x" * 30)))
-    assert estimate_tokens(Generate(two, max_tokens=7, n=3)) == (18, 21)
-    assert estimate_tokens(Choose(two, ("yes", "no"))) == (18, 1)
+    assert estimate_tokens(Generate(two, max_tokens=7, n=3), MODEL) == (18, 21)
+    assert estimate_tokens(Choose(two, ("yes", "no")), MODEL) == (18, 1)
 
 
 FAILED = Failure("server-error")

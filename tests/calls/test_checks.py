@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.calls.executors.checks import check_outcome
+from ragworth.calls.checks import check_outcome
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.llm.contract import (

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth.calls import maintenance
+from ragworth.calls.checks import read_stored_response
 from ragworth.calls.job import Job
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
-from ragworth.calls.store import Store, read_answer
+from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.core.errors import StoreError
 from ragworth.llm.contract import Failure, Generate, Prompt, Request, Score
@@ -96,7 +97,7 @@ ANSWERS: dict[str, tuple[Request, str]] = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_what_no_model_can_have_answered_is_no_answer(name: str) -> None:
     request, text = ANSWERS[name]
-    found = read_answer(REQUEST_KINDS[type(request)], text.replace("USAGE", '[3,1,0.5,0,0,0,""]'), request)
+    found = read_stored_response(REQUEST_KINDS[type(request)], text.replace("USAGE", '[3,1,0.5,0,0,0,""]'), request)
     assert isinstance(found, Failure)
     assert found.reason == "malformed"
 
@@ -182,7 +183,7 @@ def test_stores_of_two_machines_become_one(tmp_path: Path) -> None:
     assert done.stdout == f"{other}: 9 added, 10 already there, 1 damaged and left out\n"
     model, noted = fresh()
     with Store(one) as kept:
-        assert maintenance.verify(kept) == maintenance.VerificationResult(29, 0, [])
+        assert maintenance.verify(kept) == maintenance.VerificationResult(29, [])
         assert list(Job(model, kept).run(ASKED)) == right
     assert noted.seen == [ASKED[29]]
     assert count(one, "errors") == 0

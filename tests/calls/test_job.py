@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.calls import job, maintenance
-from ragworth.calls.budget import JobLimits, JobTally, Price
-from ragworth.calls.executors.local import ThreadWorkers
+from ragworth.calls.budget import NO_TOKENS, JobLimits, JobTally, Price
+from ragworth.calls.executors import QueuedCall, ThreadWorkers
 from ragworth.calls.job import MAX_FAILURES_IN_A_ROW, NOT_ASKED, Job, JobInterrupted, ask
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, JobStopped, ModelError, RagworthError
@@ -393,7 +393,7 @@ def test_a_backend_that_wants_to_exit_does_not_hang_the_job() -> None:
         raise SystemExit(1)
 
     work = ThreadWorkers(Scripted(script))
-    work.submit(questions(2))
+    work.submit([QueuedCall(b"", request, NO_TOKENS) for request in questions(2)])
     ended = work.wait(1.0)
     work.close()
     assert len(ended) == 1

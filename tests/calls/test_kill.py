@@ -123,7 +123,7 @@ def test_ten_kills_and_nothing_kept_is_paid_for_again(tmp_path: Path, run: Calla
     with Store(path) as store, Store(tmp_path / "whole.sqlite") as other:
         assert list(Job(silent, store).run(questions(CALLS))) == whole
         assert silent.calls == 0
-        assert maintenance.verify(store) == maintenance.VerificationResult(CALLS, 0, [])
+        assert maintenance.verify(store) == maintenance.VerificationResult(CALLS, [])
         columns = "key, model, kind, prompt_tokens, new_tokens"
         tables = [one.query(f"SELECT {columns} FROM answers ORDER BY key") for one in (store, other)]
         assert tables[0] == tables[1]

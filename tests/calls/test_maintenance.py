@@ -12,7 +12,7 @@ import pytest
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.maintenance import CallFilter, prune, verify
+from ragworth.calls.maintenance import prune, verify
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError
 from ragworth.llm.contract import (
@@ -83,8 +83,8 @@ def test_an_export_holds_everything(path: Path) -> None:
     assert made["request"]["version"] == "v1"
     assert made["response"]["outputs"][0]["text"] == "so \x1b[31m it"
     assert made["response"]["outputs"][0]["trace"]["entropies"] == [0.5] * 3
-    assert made["usage"] == Usage(4, 3, 0.0)._asdict()
-    assert found["score"]["response"]["logprobs"] == [-1.5] * 3
+    assert made["response"]["usage"] == Usage(4, 3, 0.0)._asdict()
+    assert found["score"]["response"]["trace"]["logprobs"] == [-1.5] * 3
     assert found["choose"]["response"]["probabilities"] == [0.75, 0.25]
     assert len(made["key"]) == 32
     assert time.strptime(made["made"], "%Y-%m-%dT%H:%M:%SZ").tm_year >= 2026
@@ -92,7 +92,7 @@ def test_an_export_holds_everything(path: Path) -> None:
 
 def test_a_sound_store_is_found_sound(path: Path) -> None:
     with Store(path) as kept:
-        assert verify(kept) == maintenance.VerificationResult(6, 0, [])
+        assert verify(kept) == maintenance.VerificationResult(6, [])
 
 
 def test_a_prompt_that_was_changed_is_found(path: Path) -> None:
@@ -118,41 +118,19 @@ def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed
     assert len(found.problems) == 1
 
 
-CHOICES: dict[str, tuple[CallFilter, int]] = {
-    "model": (CallFilter(model="other"), 2),
-    "backend": (CallFilter(model="scripted"), 6),
-    "kind": (CallFilter(kind="score"), 1),
-    "model-and-kind": (CallFilter(model="other", kind="score"), 0),
-    "errors": (CallFilter(errors=True), 2),
-    "errors-of-a-kind": (CallFilter(errors=True, kind="score"), 0),
-    "prompts": (CallFilter(prompts=True), 6),
-    "prompts-of-errors": (CallFilter(prompts=True, errors=True), 2),
-}
-
-
-@pytest.mark.parametrize("name", CHOICES)
-def test_taking_calls_out(name: str, path: Path) -> None:
-    choice, number = CHOICES[name]
+@pytest.mark.parametrize(("model", "answers", "left"), [("other", 2, [4, 2, 6]), ("scripted", 6, [0, 0, 0])])
+def test_prompts_and_errors_go_with_the_calls_of_a_model(model: str, answers: int, left: list[int], path: Path) -> None:
     tables = ("answers", "errors", "requests")
-    before = {table: count(path, table) for table in tables}
     with Store(path) as kept:
-        assert prune(kept, choice, dry=True) == number
-        assert {table: count(path, table) for table in tables} == before
-        assert prune(kept, choice, dry=False) == number
+        assert prune(kept, model, dry=True) == answers
+        assert [count(path, table) for table in tables] == [6, 2, 8]
+        assert prune(kept, model, dry=False) == answers
         assert verify(kept).problems == []
-    table = "requests" if choice.prompts else "errors" if choice.errors else "answers"
-    left = {table: count(path, table) for table in tables}
-    assert before[table] - left[table] == number
-    # Prompts go with their calls, and nothing else goes.
-    assert before["requests"] - left["requests"] == number
-    assert sum(before.values()) - sum(left.values()) == (number if choice.prompts else 2 * number)
+    assert [count(path, table) for table in tables] == left
 
 
-def test_taking_out_needs_to_know_what(path: Path) -> None:
-    with Store(path) as kept:
-        with pytest.raises(InputError, match="no criteria"):
-            prune(kept, CallFilter(), dry=False)
-        with pytest.raises(InputError, match="no model 'mistral'") as caught:
-            prune(kept, CallFilter(model="mistral"), dry=False)
-        assert "other, scripted" in str(caught.value)
+def test_pruning_an_unknown_model_is_an_error(path: Path) -> None:
+    with Store(path) as kept, pytest.raises(InputError, match="no model 'mistral'") as caught:
+        prune(kept, "mistral", dry=False)
+    assert "other, scripted" in str(caught.value)
     assert count(path, "answers") == 6

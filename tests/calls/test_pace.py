@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ragworth.calls.batches import CallPace, PlannedCalls, expected_seconds
-from ragworth.calls.budget import estimate_tokens
 from ragworth.calls.job import Job, JobInterrupted
 from ragworth.calls.store import Store
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Prompt, Request
@@ -27,13 +25,6 @@ class Slow(Scripted):
         return [
             one if isinstance(one, Failure) else one._replace(usage=one.usage._replace(seconds=2.0)) for one in found
         ]
-
-
-def planned(requests: Sequence[Request]) -> dict[str, PlannedCalls]:
-    calls = PlannedCalls()
-    for request in requests:
-        calls.add(estimate_tokens(request))
-    return {"choose": calls}
 
 
 def test_a_plan_takes_the_duration_from_the_store(tmp_path: Path) -> None:
@@ -57,13 +48,14 @@ def test_a_plan_of_calls_of_another_kind_has_no_duration(tmp_path: Path) -> None
         assert job.plan([Generate(Prompt.text("Why?"))]).seconds is None
 
 
-def test_longer_prompts_take_longer_and_endpoints_work_side_by_side() -> None:
-    pace = {"choose": CallPace(seconds=1.0, prompt_tokens=20.0)}
-    short, long = planned(questions(10, words=3)), planned(questions(10, words=300))
-    brief, whole = expected_seconds(short, pace), expected_seconds(long, pace)
-    assert brief is not None and whole is not None
-    assert whole > 10 * brief
-    assert expected_seconds(long, pace, concurrency=4) == pytest.approx(whole / 4)
+def test_longer_prompts_take_longer_and_endpoints_work_side_by_side(tmp_path: Path) -> None:
+    with Job(Slow(share), tmp_path / "calls.sqlite") as job:
+        list(job.run(questions(10)))
+        short, long = job.plan(questions(20, words=4)).seconds, job.plan(questions(20, words=400)).seconds
+    with Job(Slow(share, concurrency=4), tmp_path / "calls.sqlite") as job:
+        beside = job.plan(questions(20, words=400)).seconds
+    assert short is not None and long is not None and long > 10 * short
+    assert beside == pytest.approx(long / 4)
 
 
 def test_ctrl_c_does_not_wait_for_free_calls(tmp_path: Path) -> None:

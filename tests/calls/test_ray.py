@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ragworth.calls.executors import current_executor, use_executor
-from ragworth.calls.executors.ray import RayExecutor, parse_ray_settings
 from ragworth.calls.job import Job
+from ragworth.calls.ray import RayExecutor, parse_ray_settings
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, ModelError
@@ -58,7 +58,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture
 def executor(cluster: Any) -> Iterator[RayExecutor]:
-    made = RayExecutor(ExecutorConfig("ray", cluster.address, actors=4, deadline=120, patience=300))
+    made = RayExecutor(ExecutorConfig("ray", cluster.address, actors=4, patience=300))
     yield made
     made.close()
 
@@ -132,7 +132,7 @@ DRIVER = """
 import sys
 from ragworth.calls.job import Job
 from ragworth.calls.executors import use_executor
-from ragworth.calls.executors.ray import RayExecutor, parse_ray_settings
+from ragworth.calls.ray import RayExecutor, parse_ray_settings
 from ragworth.llm import llm
 from tests.calls.test_ray import questions
 

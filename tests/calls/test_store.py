@@ -16,9 +16,8 @@ import pytest
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.schema import SCHEMA_VERSION
 from ragworth.calls.serialization import call_key, model_digest
-from ragworth.calls.store import Store
+from ragworth.calls.store import SCHEMA_VERSION, Store
 from ragworth.core.errors import RagworthError, StoreError
 from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
@@ -32,13 +31,6 @@ def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
     with Store(path, create=False) as kept:
         assert list(Job(model, kept).run(questions(5))) == first
     assert noted.seen == []
-
-
-def test_prompts_are_kept_only_if_wanted(tmp_path: Path) -> None:
-    with Store(tmp_path / "c.sqlite", keep_requests=False) as kept:
-        list(Job(Scripted(share), kept).run(questions(3)))
-        assert [entry.request() for entry in kept.entries()] == [None] * 3
-    assert count(tmp_path / "c.sqlite", "requests") == 0
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
@@ -223,7 +215,7 @@ entry("plan")(lambda kept: Job(Scripted(share), kept).plan(questions(70)))
 entry("show")(lambda kept: (maintenance.stored_calls(kept), maintenance.failed_calls(kept)))
 entry("verify")(maintenance.verify)
 entry("export")(lambda kept: list(maintenance.export_calls(kept)))
-entry("prune")(lambda kept: maintenance.prune(kept, maintenance.CallFilter(kind="choose"), dry=False))
+entry("prune")(lambda kept: maintenance.prune(kept, "scripted", dry=False))
 
 
 def damages(whole: bytes) -> Iterator[bytes]:

@@ -46,20 +46,18 @@ def test_a_budget_ends_a_job_whose_endpoint_reports_no_usage(change: object, lim
 def test_estimates_are_upper_ones() -> None:
     request = Generate(Prompt.text("äöü"), max_tokens=50)
     silent = Usage(0, 0, 0.1)
-    assert unreported_tokens(request, Generated((Output("äö", "stop"),), silent), _Far(), 1) == TokenEstimate(6 + 16, 4)
-    assert unreported_tokens(request, Generated((Output("äö", "length"),), silent), _Far(), 1) == TokenEstimate(
+    assert unreported_tokens(request, Generated((Output("äö", "stop"),), silent), _Far()) == TokenEstimate(6 + 16, 4)
+    assert unreported_tokens(request, Generated((Output("äö", "length"),), silent), _Far()) == TokenEstimate(6 + 16, 50)
+    assert unreported_tokens(request, Generated((Output("x" * 99, "stop"),), silent), _Far()) == TokenEstimate(
         6 + 16, 50
     )
-    assert unreported_tokens(request, Generated((Output("x" * 99, "stop"),), silent), _Far(), 1) == TokenEstimate(
-        6 + 16, 50
-    )
-    assert unreported_tokens(request, Generated((Output("äö", "stop"),), Usage(7, 0, 0.1)), _Far(), 1) == TokenEstimate(
+    assert unreported_tokens(request, Generated((Output("äö", "stop"),), Usage(7, 0, 0.1)), _Far()) == TokenEstimate(
         7, 4
     )
     labels = Choose(Prompt.text("abcd"), ("yes", "no"))
     values = (0.5, 0.5)
     chosen = Chosen(values, values, values, "first-token", Usage(0, 1, 0.1))
-    assert unreported_tokens(labels, chosen, _Far(), 1) == TokenEstimate(3 * (4 + 16), 1)
+    assert unreported_tokens(labels, chosen, _Far()) == TokenEstimate(3 * (4 + 16), 1)
 
 
 class _Far(Scripted):

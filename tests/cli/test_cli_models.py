@@ -449,29 +449,21 @@ def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
 
 
 def test_calls_are_taken_out(kept: Desk) -> None:
-    store = str(kept.store)
-    assert kept("calls", "prune", store, "--errors", "--dry-run").stdout == "2 errors fit.\n"
-    assert kept("calls", "prune", store, "--errors", "--yes").stdout == "2 errors taken out.\n"
-    assert kept.count("errors") == 0
-    asked = CliRunner().invoke(main, ["calls", "prune", store, "--kind", "choose"], input="n\n")
-    assert asked.exit_code == 1
-    assert kept.count() == 2
-    assert kept("calls", "prune", store, "--prompts", "--yes").stdout == "2 prompts taken out.\n"
-    verified = kept("calls", "verify", store).stdout
-    assert verified == "2 calls are sound; 2 without their prompt could not be matched.\n"
-    asked = CliRunner().invoke(main, ["calls", "prune", store, "--kind", "choose"], input="y\n")
-    assert asked.exit_code == 0
-    assert kept.count() == 0
+    arguments = ["calls", "prune", str(kept.store), "--model", "scripted"]
+    assert kept(*arguments, "--dry-run").stdout == f"2 calls of scripted are in {kept.store}.\n"
+    asked = CliRunner().invoke(main, arguments, input="n\n")
+    assert (asked.exit_code, kept.count()) == (1, 2)
+    assert kept(*arguments, "--yes").stdout == "2 calls deleted.\n"
+    assert (kept.count(), kept.count("errors")) == (0, 0)
 
 
 @pytest.mark.parametrize("command", ["show", "export", "verify", "prune"])
 def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
-    more = ["--errors", "--yes"] if command == "prune" else []
+    more = ["--model", "gpt", "--yes"] if command == "prune" else []
     refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "no such store")
     assert not (desk.folder / "none.sqlite").exists()
     refused(desk("calls", command, str(desk.folder / "rows.jsonl"), *more), "rows.jsonl")
 
 
 def test_pruning_needs_to_know_what(kept: Desk) -> None:
-    refused(kept("calls", "prune", str(kept.store), "--yes"), "no criteria")
     refused(kept("calls", "prune", str(kept.store), "--model", "gpt", "--yes"), "no model 'gpt'", "script.json")

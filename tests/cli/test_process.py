@@ -20,9 +20,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ragworth.calls import maintenance
-from ragworth.calls.batches import defer_interrupt
-from ragworth.calls.executors.local import ThreadWorkers
-from ragworth.calls.job import MEMORY_REMEDY, Job
+from ragworth.calls.executors import ThreadWorkers
+from ragworth.calls.job import MEMORY_REMEDY, Job, defer_interrupt
 from ragworth.calls.store import Store
 from ragworth.cli import main
 from ragworth.cli.process import resource_error
@@ -148,7 +147,7 @@ def test_ctrl_c_in_a_command_is_130(store: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_ctrl_c_at_a_prompt_is_130_and_no_is_1(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["calls", "prune", str(store), "--kind", "choose"]
+    arguments = ["calls", "prune", str(store), "--model", "scripted"]
     assert CliRunner().invoke(main, arguments, input="n\n").exit_code == 1
 
     def pressed(*values: object, **options: object) -> None:

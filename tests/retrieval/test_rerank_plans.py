@@ -124,14 +124,14 @@ def test_half_of_it_in_the_store(tmp_path: Path) -> None:
         with pytest.raises(BaseException):  # noqa: B017 (an interrupt, in whatever way it comes)
             reranked(step, values, Scripted(dying, batch=1), store=store)
         with Store(store) as kept:
-            safe = len(list(kept.entries()))
+            safe = len(list(kept.calls()))
         model = Scripted(perfect)
         made = reranked(step, values, model, store=store)
         fresh = Scripted(perfect)
         assert made == reranked(step, values, fresh)
         assert fresh.calls - model.calls == 3
         with Store(store) as kept:
-            assert len(list(kept.entries())) == safe + model.calls
+            assert len(list(kept.calls())) == safe + model.calls
 
 
 def test_sources_know_model_and_prompts(tmp_path: Path) -> None:

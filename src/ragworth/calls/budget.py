@@ -37,9 +37,9 @@ class Price:
 FREE = Price(0.0, 0.0)
 
 
-def price_for(card: Card, given: Price | None) -> Price | None:
-    """Price of a model's calls: as given, zero on this machine, unknown elsewhere."""
-    return given or (FREE if not card.endpoint else None)
+def price_for(card: Card, price: Price | None) -> Price | None:
+    """Return the price of a model's calls: the one that was set, zero on this machine, unknown elsewhere."""
+    return price or (FREE if not card.endpoint else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,41 +79,32 @@ class TokenEstimate(NamedTuple):
 NO_TOKENS = TokenEstimate(0, 0)
 
 
-def estimate_tokens(request: Request, choice: int = 1, reasoning: int = 0) -> TokenEstimate:
-    """Estimate tokens without a model: the prompt by a rule of thumb, the output at its maximum.
-
-    ``choice``: tokens written to choose among labels; more than one if samples are drawn. ``reasoning``: tokens that a
-    text may have on top of its length.
-    """
+def estimate_tokens(request: Request, model: Model) -> TokenEstimate:
+    """Estimate tokens without a call: the prompt by a rule of thumb, the output at its maximum."""
     characters = sum(len(message.content) for message in request.prompt.messages)
     new = (
         len(request.continuation) // CHARACTERS_PER_TOKEN + 1
         if isinstance(request, Score)
-        else _max_new_tokens(request, choice, reasoning)
+        else _max_new_tokens(request, model)
     )
     return TokenEstimate(characters // CHARACTERS_PER_TOKEN + 8, new)
 
 
-def upper_bound_tokens(request: Request, model: Model, choice: int) -> TokenEstimate:
+def upper_bound_tokens(request: Request, model: Model) -> TokenEstimate:
     """Upper bound on a call's tokens: counted by a local model, otherwise one token per byte plus some for a template.
 
     An endpoint may need one call for the likeliest tokens, and one for each label that isn't among them.
     """
-    counted = model.count(request.prompt) if not model.card.endpoint else None
-    if counted is None:
+    read = model.count(request.prompt) if not model.card.endpoint else None
+    if read is None:
         texts = [message.content for message in request.prompt.messages]
-        counted = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
+        read = sum(len(text.encode("utf-8", "replace")) for text in texts) + 16 * len(texts)
         if isinstance(request, Choose):
-            counted *= 1 + len(request.labels)
-    return TokenEstimate(counted, _max_new_tokens(request, choice, reasoning_tokens(model)))
+            read *= 1 + len(request.labels)
+    return TokenEstimate(read, _max_new_tokens(request, model))
 
 
-def reasoning_tokens(model: Model) -> int:
-    """Tokens that each of a model's texts may have on top of its length."""
-    return int(getattr(model, "reasoning_tokens", 0))
-
-
-def unreported_tokens(request: Request, response: Response, model: Model, choice: int) -> TokenEstimate | None:
+def unreported_tokens(request: Request, response: Response, model: Model) -> TokenEstimate | None:
     """Upper estimate of a call's tokens if its endpoint doesn't report them, otherwise None.
 
     The prompt counts as in `upper_bound_tokens`. The reply counts one token per byte, or its maximum if it was cut off.
@@ -123,23 +114,26 @@ def unreported_tokens(request: Request, response: Response, model: Model, choice
     no_written = isinstance(response, Generated) and response.tokens_written is None
     if not no_read and not no_written:
         return None
-    highest = upper_bound_tokens(request, model, choice)
+    highest = upper_bound_tokens(request, model)
     if no_written and isinstance(response, Generated):
-        texts = sum(len(one.text.encode("utf-8", "replace")) for one in response.outputs)
-        cut_off = any(one.finish == LENGTH for one in response.outputs)
-        written = highest.written if cut_off else min(texts, highest.written)
+        size = sum(len(output.text.encode("utf-8", "replace")) for output in response.outputs)
+        cut_off = any(output.finish == LENGTH for output in response.outputs)
+        written = highest.written if cut_off else min(size, highest.written)
     return TokenEstimate(highest.read if no_read else read, written)
 
 
-def _max_new_tokens(request: Request, choice: int, reasoning: int) -> int:
+def _max_new_tokens(request: Request, model: Model) -> int:
+    """The most tokens that a call writes. A model may reason on top of a text, and draw samples to choose a label."""
     if isinstance(request, Generate):
-        return (request.max_tokens + reasoning) * request.n
-    return choice if isinstance(request, Choose) else len(request.continuation.encode("utf-8", "replace"))
+        return (request.max_tokens + int(getattr(model, "reasoning_tokens", 0))) * request.n
+    if isinstance(request, Choose):
+        return int(getattr(model, "choice_tokens", 1))
+    return len(request.continuation.encode("utf-8", "replace"))
 
 
 @dataclass
 class JobTally:
-    """Progress and cost of a job. Calls under way count at their estimate."""
+    """Progress and cost of a job. Calls under way count at their upper bound."""
 
     price: Price | None
     asked: int = 0
@@ -157,7 +151,7 @@ class JobTally:
     reasons: Counter[str] = field(default_factory=Counter)
     """Reasons of failed calls."""
     last_failure: str = ""
-    """What the last failed call said."""
+    """Detail of the last failed call."""
     flying: int = 0
     flying_most: TokenEstimate = NO_TOKENS
 
@@ -177,7 +171,7 @@ class JobTally:
         return f"{reasons} ({self.last_failure})" if self.last_failure else reasons
 
     def would_break(self, limits: JobLimits, more: TokenEstimate) -> str:
-        """The limit that another call might break, or empty. Calls under way count at their upper bound."""
+        """Return the limit that another call might break, or an empty text."""
         if limits.calls is not None and self.calls + self.flying + 1 > limits.calls:
             return format_count(limits.calls, "call")
         read = self.prompt_tokens + self.flying_most.read + more.read
@@ -188,18 +182,18 @@ class JobTally:
             return f"a cost of {limits.cost:g}"
         return ""
 
-    def start(self, tokens: TokenEstimate) -> None:
+    def start(self, most: TokenEstimate) -> None:
         """Count a call about to start, at its upper bound."""
         self.flying += 1
-        self.flying_most = TokenEstimate(self.flying_most.read + tokens.read, self.flying_most.written + tokens.written)
+        self.flying_most = TokenEstimate(self.flying_most.read + most.read, self.flying_most.written + most.written)
 
-    def end(self, tokens: TokenEstimate, outcome: Response | Failure, estimated: TokenEstimate | None = None) -> None:
+    def end(self, most: TokenEstimate, outcome: Response | Failure, estimated: TokenEstimate | None = None) -> None:
         """Count a finished call, with the tokens it took, and its failure.
 
         ``estimated``: its tokens, if the endpoint doesn't report them.
         """
         self.flying -= 1
-        self.flying_most = TokenEstimate(self.flying_most.read - tokens.read, self.flying_most.written - tokens.written)
+        self.flying_most = TokenEstimate(self.flying_most.read - most.read, self.flying_most.written - most.written)
         if isinstance(outcome, Failure):
             self.failed += 1
             self.reasons[outcome.reason] += 1
@@ -207,13 +201,13 @@ class JobTally:
         else:
             self.done += 1
             self.estimated += estimated is not None
-        used = estimated or TokenEstimate(*outcome.usage.bounded()[:2])
-        self.prompt_tokens += used.read
-        self.new_tokens += used.written
+        read, written = estimated or outcome.usage.bounded()[:2]
+        self.prompt_tokens += read
+        self.new_tokens += written
 
 
 class CallPlan(NamedTuple):
-    """What a job would do, planned without calling the model."""
+    """Calls that a job would make, planned without calling the model."""
 
     asked: int
     distinct: int

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import weakref
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Protocol
 
-from ragworth.calls.batches import Batches, PlannedCalls, defer_interrupt, expected_seconds, stored_pace
 from ragworth.calls.budget import (
     CallPlan,
     JobLimits,
@@ -18,15 +20,16 @@ from ragworth.calls.budget import (
     Price,
     estimate_tokens,
     price_for,
-    reasoning_tokens,
     unreported_tokens,
+    upper_bound_tokens,
 )
-from ragworth.calls.executors import Executor, FinishedBatch, Workers, current_executor
-from ragworth.calls.executors.local import LocalExecutor
+from ragworth.calls.checks import read_stored_response
+from ragworth.calls.executors import Executor, FinishedBatch, LocalExecutor, QueuedCall, Workers, current_executor
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
-from ragworth.calls.store import Store, read_answer
+from ragworth.calls.store import Store
 from ragworth.core.errors import JobStopped, ModelError, format_count, format_list, quote_short
-from ragworth.llm.contract import Card, Failure, Generate, Model, Request, Response
+from ragworth.core.interrupts import handle
+from ragworth.llm.contract import Card, Failure, Generate, Model, PromptMessage, Request, Response
 
 REQUEST_WINDOW = 16384
 """Requests handled together. This bounds memory, whatever the number of requests."""
@@ -42,6 +45,12 @@ MEMORY_REMEDY = "lower the model's context_length, batch_tokens or concurrency (
 NOT_ASKED = "not-asked"
 """Status of a request left over when the budget was spent."""
 
+USUAL_REQUEST_TOKENS = 400
+"""Tokens of an ordinary request; longer requests are sent in smaller batches."""
+
+FIRST_BATCH = 2
+"""Requests in the first batch of a job. Sizes double, so that progress shows early even if a whole batch takes long."""
+
 
 class JobObserver(Protocol):
     """Receives a job's progress."""
@@ -49,6 +58,16 @@ class JobObserver(Protocol):
     def update(self, tally: JobTally, waiting: int) -> None:
         """``waiting``: distinct calls of the current window that haven't started."""
         ...
+
+
+class JobInterrupted(JobStopped):
+    """Ctrl-C was pressed; ``hurried`` means twice, so calls under way were not awaited."""
+
+    exit_code = 130
+
+    def __init__(self, message: str, hurried: bool = False) -> None:
+        self.hurried = hurried
+        super().__init__(message)
 
 
 class Job:
@@ -94,33 +113,45 @@ class Job:
         else:
             self._store = store
         self._away: ModelError | None = None
+        """Why an endpoint can't be asked, if the store has its card."""
         self.card = self._card()
         """The model's card; if an endpoint doesn't respond, the one that the store last saw."""
         self.limits = limits or JobLimits()
         self.price = price_for(self.card, price)
         self.limits.check(self.price)
         self.tally = JobTally(self.price)
-        self._executor_note = ""
         self.watcher = watcher
+        self.stopped = ""
+        """The limit that ended the job."""
         self._executor = executor or current_executor() or LocalExecutor()
+        self._executor_note = ""
         self._wait = wait
         self._digest = model_digest(self.card)
-        self._choice = int(getattr(model, "choice_tokens", 1))
-        self._batches = Batches(model, self.tally, self._choice)
-        self._kept: dict[bytes, Response | Failure] = {}
+        self._outcomes: dict[bytes, Response | Failure] = {}
         """Failures of this run; without a store, all outcomes."""
         self._seen: set[bytes] = set()
         self._names: set[str] = set()
         """Names under which an endpoint answered."""
         self._damaged: dict[bytes, str] = {}
         """Stored answers that can't be used, and why."""
-        self._failures = 0
-        self._pending: list[tuple[bytes, Request, Response | Failure]] = []
+        self._failures_in_a_row = 0
+        self._largest_batch = FIRST_BATCH
+        self._ended: list[FinishedBatch] = []
+        """Batches whose outcomes aren't stored yet."""
 
-    @property
-    def stopped(self) -> str:
-        """The limit that ended the job."""
-        return self._batches.stopped
+    def _card(self) -> Card:
+        """Fall back to the store's card if an endpoint is away: its stored answers need no call."""
+        partial: Card | None = getattr(self.model, "partial", None)
+        stored = self._store.card_of(partial) if self._store is not None and partial is not None else None
+        if self._only_plan and partial is not None:
+            return stored or partial
+        try:
+            return self.model.card
+        except ModelError as error:
+            if stored is None:
+                raise
+            self._away = error
+            return stored
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -150,24 +181,10 @@ class Job:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def _card(self) -> Card:
-        """Fall back to the store's card if an endpoint is away: its stored answers need no call."""
-        partial: Card | None = getattr(self.model, "partial", None)
-        known = self._store.card_of(partial) if self._store is not None and partial is not None else None
-        if self._only_plan and partial is not None:
-            return known or partial
-        try:
-            return self.model.card
-        except ModelError as error:
-            if known is None:
-                raise
-            self._away = error
-            return known
-
     def plan(self, requests: Iterable[Request]) -> CallPlan:
-        """Plan what `run` would do, without calls."""
+        """Plan the calls of `run`, without making any."""
         asked, cached, seen = 0, 0, set[bytes]()
-        missing: defaultdict[str, PlannedCalls] = defaultdict(PlannedCalls)
+        read, written = Counter[str](), 0
         waiting = iter(requests)
         while window := list(islice(waiting, REQUEST_WINDOW)):
             asked += len(window)
@@ -175,27 +192,35 @@ class Job:
             for request in window:
                 self._check_abilities(request)
                 if (key := call_key(self._digest, request)) not in seen:
-                    fresh.setdefault(key, request)
+                    fresh[key] = request
             seen.update(fresh)
-            stored = self._find_known(fresh)
+            stored = self._recall(fresh)
             cached += len(stored)
             for key, request in fresh.items():
                 if key not in stored:
-                    tokens = estimate_tokens(request, self._choice, reasoning_tokens(self.model))
-                    missing[REQUEST_KINDS[type(request)]].add(tokens)
-        read, written = (sum(getattr(calls, kind) for calls in missing.values()) for kind in ("read", "written"))
-        return CallPlan(asked, len(seen), cached, read, written, self.price, self._expected_seconds(missing))
+                    tokens = estimate_tokens(request, self.model)
+                    read[REQUEST_KINDS[type(request)]] += tokens.read
+                    written += tokens.written
+        return CallPlan(asked, len(seen), cached, read.total(), written, self.price, self._expected_seconds(read))
 
-    def _expected_seconds(self, missing: Mapping[str, PlannedCalls]) -> float | None:
-        """Seconds that these calls will take, if the store has calls of these kinds."""
-        if not missing or self._store is None:
+    def _expected_seconds(self, tokens: Mapping[str, int]) -> float | None:
+        """Return the seconds to read so many tokens by kind of call, at the pace of the model's calls in the store."""
+        if not tokens or self._store is None:
             return None
-        return expected_seconds(missing, stored_pace(self._store, self._digest), self.model.concurrency)
+        rows = self._store.query(
+            "SELECT kind, sum(seconds) / sum(prompt_tokens) FROM answers JOIN models ON models.number = answers.model "
+            "WHERE digest = ? AND seconds > 0 AND prompt_tokens > 0 GROUP BY kind",
+            [self._digest],
+        )
+        pace: dict[str, float] = dict(rows)
+        if not tokens.keys() <= pace.keys():
+            return None
+        return sum(number * pace[kind] for kind, number in tokens.items()) / max(1, self.model.concurrency)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
-        """Known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
+        """Return known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
         keys = [call_key(self._digest, request) for request in requests]
-        stored = self._find_known(dict(zip(keys, requests, strict=True)))
+        stored = self._recall(dict(zip(keys, requests, strict=True)))
         return [stored.get(key) for key in keys]
 
     def run(self, requests: Iterable[Request]) -> Iterator[Response | Failure]:
@@ -205,155 +230,88 @@ class Job:
         An interrupt ends the job after the calls under way, which are stored too. Calls that failed in an earlier run
         are retried.
         """
-        self._kept = {key: found for key, found in self._kept.items() if not isinstance(found, Failure)}
-        if self._store is None:
-            yield from self._run(iter(requests))
-        else:
-            with self._store.writing(self._wait):
-                yield from self._run(iter(requests))
-
-    def _run(self, requests: Iterator[Request]) -> Iterator[Response | Failure]:
-        work = self._executor.open(self.model)
-        try:
-            while window := list(islice(requests, REQUEST_WINDOW)):
+        self._outcomes = {key: outcome for key, outcome in self._outcomes.items() if not isinstance(outcome, Failure)}
+        waiting = iter(requests)
+        with (
+            nullcontext() if self._store is None else self._store.writing(self._wait),
+            closing(self._executor.open(self.model)) as workers,
+        ):
+            while window := list(islice(waiting, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
-                responses = self._find_known(dict(zip(keys, window, strict=True)))
-                missing: dict[bytes, Request] = {}
-                for key, request in zip(keys, window, strict=True):
-                    if key not in responses and key not in missing:
-                        self._check_abilities(request)
-                        missing[key] = request
-                self._count(len(window), responses, missing)
-                responses.update(self._ask(work, missing))
-                for key in keys:
-                    yield responses[key]
-        finally:
-            work.close()
-            self._executor_note = work.note
+                asked = dict(zip(keys, window, strict=True))
+                outcomes = self._recall(asked)
+                missing = {key: request for key, request in asked.items() if key not in outcomes}
+                self._count(len(window), outcomes, missing)
+                queue = self._queue(missing)
+                with self._keep_outcomes(workers, outcomes) as interrupted:
+                    while not interrupted():
+                        while workers.room > 0 and (batch := self._next_batch(queue)):
+                            workers.submit(batch)
+                        if not workers.busy:
+                            break
+                        ended = workers.wait(0.2)
+                        self._keep(ended, outcomes)
+                        if self.watcher is not None:
+                            self.watcher.update(self.tally, len(asked) - len(outcomes))
+                        self._give_up(ended)
+                self._leave_over(missing, outcomes)
+                self._executor_note = workers.note
+                yield from map(outcomes.__getitem__, keys)
 
-    def _count(self, asked: int, found: Mapping[bytes, Response | Failure], missing: Iterable[bytes]) -> None:
-        """Count a window, ignoring what earlier windows of the job counted."""
-        cached = found.keys() - self._seen
-        self._seen.update(cached)
-        before = len(self._seen)
-        self._seen.update(missing)
-        self.tally.asked += asked
-        self.tally.cached += len(cached)
-        self.tally.distinct += len(cached) + len(self._seen) - before
-        self._count_names(found[key] for key in cached)
-
-    def _count_names(self, outcomes: Iterable[Response | Failure]) -> None:
-        self._names.update(outcome.usage.model for outcome in outcomes if outcome.usage.model)
-
-    def _find_known(self, requests: Mapping[bytes, Request]) -> dict[bytes, Response | Failure]:
-        """Outcomes of these requests in the store, and failures of this job.
+    def _recall(self, requests: Mapping[bytes, Request]) -> dict[bytes, Response | Failure]:
+        """Return outcomes of these requests in the store, and failures of this job.
 
         An answer to a truncated prompt is reused only by a model that would truncate it the same way. One that is
         damaged is asked for again.
         """
-        stored: dict[bytes, Response | Failure] = {}
+        outcomes: dict[bytes, Response | Failure] = {}
         limit = (self.card.context_length or 0) if self.card.cuts else -1
         for key, text in self._store.look_up(list(requests)) if self._store is not None else ():
-            response = read_answer(REQUEST_KINDS[type(requests[key])], text, requests[key])
+            response = read_stored_response(REQUEST_KINDS[type(requests[key])], text, requests[key])
             if isinstance(response, Failure):
                 self._damaged[key] = response.detail
             elif not response.usage.cut or response.usage.limit == limit:
-                stored[key] = response
-        if self._kept:
-            stored.update((key, self._kept[key]) for key in requests if key in self._kept)
-        return stored
-
-    def _ask(self, work: Workers, missing: dict[bytes, Request]) -> dict[bytes, Response | Failure]:
-        """Send the missing requests and store their outcomes."""
-        if missing and self._away is not None:
-            raise self._away
-        outcomes: dict[bytes, Response | Failure] = {}
-        keys = {id(request): key for key, request in missing.items()}
-        queue = self._batches.queue(missing.values(), self.limits)
-        with defer_interrupt() as interrupted:
-            try:
-                while not interrupted():
-                    while work.room > 0 and not self.stopped and (batch := self._batches.next(queue, self.limits)):
-                        work.submit(batch)
-                    if not work.busy:
-                        break
-                    ended = work.wait(0.2)
-                    self._commit(ended, keys, outcomes)
-                    if self.watcher is not None:
-                        self.watcher.update(self.tally, len(missing) - len(outcomes))
-                    self._give_up(ended)
-            except Exception:  # our own error, or the machine's, such as out of memory
-                self._drain(work, keys, outcomes)
-                raise
-            except KeyboardInterrupt:
-                self._end(work, keys, outcomes)
-            if interrupted():
-                self._end(work, keys, outcomes)
-        left = Failure(NOT_ASKED, f"the budget of {self.stopped} is spent")
-        for key in missing:
-            if key not in outcomes:
-                self.tally.not_asked += 1
-                outcomes[key] = left
+                outcomes[key] = response
+        if self._outcomes:
+            outcomes.update((key, self._outcomes[key]) for key in requests if key in self._outcomes)
         return outcomes
 
-    def _end(self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]) -> None:
-        """Wait for calls under way, unless they are free or Ctrl-C came twice, and say how to continue."""
-        hurried = getattr(self.model, "abandons_calls", False)
-        try:
-            if (hurry := getattr(self.model, "hurry", None)) is not None:
-                hurry()
-            self._drain(work, keys, outcomes, wait=not hurried)
-        except KeyboardInterrupt:
-            hurried = True
-        kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
-        raise JobInterrupted(
-            f"interrupted after {format_count(self.tally.calls, 'call')}; what was done {kept}", hurried
-        )
-
-    def _drain(
-        self, work: Workers, keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure], *, wait: bool = True
+    def _count(
+        self, asked: int, outcomes: Mapping[bytes, Response | Failure], missing: Mapping[bytes, Request]
     ) -> None:
-        """Store the outcomes of calls under way; they are paid for."""
-        self._commit([], keys, outcomes)  # an interrupt may have come before the last commit
-        while wait and work.busy:
-            self._commit(work.wait(0.2), keys, outcomes)
+        """Count a window, ignoring what earlier windows of the job counted."""
+        cached = [key for key in outcomes if key not in self._seen]
+        self.tally.asked += asked
+        self.tally.cached += len(cached)
+        self._note_names(outcomes[key] for key in cached)
+        self._seen.update(cached, missing)
+        self.tally.distinct = len(self._seen)
 
-    def _commit(
-        self, ended: list[FinishedBatch], keys: dict[int, bytes], outcomes: dict[bytes, Response | Failure]
-    ) -> None:
-        """Commit finished calls, then count them as done."""
-        self._pending += [
-            (keys[id(request)], request, outcome)
-            for batch in ended
-            for request, outcome in zip(batch.requests, batch.outcomes, strict=batch.error is None)
-        ]
-        if self._store is not None and self._pending:
-            self._store.commit(self.card, self._pending)
-        done, self._pending = self._pending, []
-        self._count_names(outcome for _, _, outcome in done)
-        for key, request, outcome in done:
-            outcomes[key] = outcome
-            response = None if isinstance(outcome, Failure) else outcome
-            estimated = response and unreported_tokens(request, response, self.model, self._choice)
-            self.tally.end(self._batches.upper_bounds.pop(id(request)), outcome, estimated)
-            if isinstance(outcome, Failure) or self._store is None:
-                self._kept[key] = outcome
-            if not isinstance(outcome, Failure):
-                self._failures = 0
-            elif outcome.retry or outcome.reason in SURE_TO_FAIL:
-                self._failures += 1
+    def _note_names(self, outcomes: Iterable[Response | Failure]) -> None:
+        self._names.update(outcome.usage.model for outcome in outcomes if outcome.usage.model)
 
-    def _give_up(self, ended: list[FinishedBatch]) -> None:
-        """End the job if the backend ended, or if calls keep failing for transient reasons."""
-        for error in [batch.error for batch in ended if batch.error is not None]:
-            raise error
-        last = ended[-1].outcomes[-1] if ended else None
-        if self._failures >= MAX_FAILURES_IN_A_ROW and isinstance(last, Failure):
-            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "fix the cause"
-            raise JobStopped(
-                f"{self._failures} calls in a row have failed, the last one with: {last.reason} ({last.detail})\n"
-                f"  to do: {remedy} and run the same again"
-            )
+    def _queue(self, missing: Mapping[bytes, Request]) -> deque[QueuedCall]:
+        """Order the missing calls: a model that batches gets those of one kind and similar length together. One that
+        reads the common beginning of prompts only once gets those that begin alike together, except to write texts. If
+        a limit may end the job, the order stays.
+        """
+        if missing and self._away is not None:
+            raise self._away
+        for request in missing.values():
+            self._check_abilities(request)
+        is_bounded = self.limits != JobLimits(self.limits.calls)
+        count = upper_bound_tokens if is_bounded else estimate_tokens
+        calls = [QueuedCall(key, request, count(request, self.model)) for key, request in missing.items()]
+        by_prompt = getattr(self.model, "sort_by_prompt", False)
+
+        def position(call: QueuedCall) -> tuple[str, tuple[PromptMessage, ...], int]:
+            alike = by_prompt and not isinstance(call.request, Generate)
+            messages = call.request.prompt.messages if alike else ()
+            return REQUEST_KINDS[type(call.request)], messages, -sum(call.tokens)
+
+        if self.model.batch > 1 and self.limits == JobLimits():
+            calls.sort(key=position)
+        return deque(calls)
 
     def _check_abilities(self, request: Request) -> None:
         """Reject requests that the model can't handle before sending any."""
@@ -371,15 +329,127 @@ class Job:
                 remedy="use another model (ragworth models lists the backends)",
             )
 
+    def _next_batch(self, queue: deque[QueuedCall]) -> list[QueuedCall]:
+        """Take the next calls to submit off the queue, within the budget.
 
-class JobInterrupted(JobStopped):
-    """Ctrl-C was pressed; ``hurried`` means twice, so calls under way were not awaited."""
+        Calls under way count at their upper bound; if only that is in the way, wait for them.
+        """
+        batch: list[QueuedCall] = []
+        size = max(1, min(self.model.batch, self._largest_batch))
+        room = size * USUAL_REQUEST_TOKENS
+        while queue and not self.stopped and len(batch) < size:
+            call = queue[0]
+            if batch and (room <= 0 or type(call.request) is not type(batch[0].request)):
+                break
+            if reason := self.tally.would_break(self.limits, call.tokens):
+                self.stopped = "" if self.tally.flying else reason
+                break
+            self.tally.start(call.tokens)
+            batch.append(queue.popleft())
+            room -= sum(call.tokens)
+        if size < self.model.batch and (len(batch) == size or room <= 0):
+            self._largest_batch *= 2
+        return batch
 
-    exit_code = 130
+    def _keep(self, ended: list[FinishedBatch], outcomes: dict[bytes, Response | Failure]) -> None:
+        """Commit finished calls, then count them as done."""
+        self._ended += ended
+        calls = [pair for batch in self._ended for pair in zip(batch.calls, batch.outcomes, strict=not batch.error)]
+        if self._store is not None and calls:
+            self._store.commit(self.card, ((call.key, call.request, outcome) for call, outcome in calls))
+        self._ended = []
+        self._note_names(outcome for _, outcome in calls)
+        for call, outcome in calls:
+            outcomes[call.key] = outcome
+            if isinstance(outcome, Failure):
+                estimated = None
+                self._failures_in_a_row += outcome.retry or outcome.reason in SURE_TO_FAIL
+            else:
+                estimated = unreported_tokens(call.request, outcome, self.model)
+                self._failures_in_a_row = 0
+            self.tally.end(call.tokens, outcome, estimated)
+            if self._store is None or isinstance(outcome, Failure):
+                self._outcomes[call.key] = outcome
 
-    def __init__(self, message: str, hurried: bool = False) -> None:
-        self.hurried = hurried
-        super().__init__(message)
+    def _give_up(self, ended: list[FinishedBatch]) -> None:
+        """End the job if the backend ended, or if calls keep failing for transient reasons."""
+        for error in [batch.error for batch in ended if batch.error is not None]:
+            raise error
+        last = ended[-1].outcomes[-1] if ended else None
+        if self._failures_in_a_row >= MAX_FAILURES_IN_A_ROW and isinstance(last, Failure):
+            remedy = MEMORY_REMEDY if last.reason == "out-of-memory" else "fix the cause"
+            raise JobStopped(
+                f"{self._failures_in_a_row} calls in a row have failed, the last one with: {last.reason} "
+                f"({last.detail})\n  to do: {remedy} and run the same again"
+            )
+
+    def _leave_over(self, missing: Iterable[bytes], outcomes: dict[bytes, Response | Failure]) -> None:
+        """Give calls for which there was no budget their failure."""
+        left = Failure(NOT_ASKED, f"the budget of {self.stopped} is spent")
+        for key in missing:
+            if key not in outcomes:
+                self.tally.not_asked += 1
+                outcomes[key] = left
+
+    @contextmanager
+    def _keep_outcomes(
+        self, workers: Workers, outcomes: dict[bytes, Response | Failure]
+    ) -> Iterator[Callable[[], bool]]:
+        """Keep what comes of calls under way however the block ends: they are paid for.
+
+        After Ctrl-C, this waits for them, unless they are free or Ctrl-C comes again, and says how to continue.
+        """
+        with defer_interrupt() as interrupted:
+            try:
+                yield interrupted
+                if not interrupted():
+                    return
+            except Exception:  # our own error, or the machine's, such as out of memory
+                self._drain(workers, outcomes)
+                raise
+            except KeyboardInterrupt:
+                pass
+            hurried = getattr(self.model, "abandons_calls", False)
+            try:
+                if (hurry := getattr(self.model, "hurry", None)) is not None:
+                    hurry()
+                self._drain(workers, outcomes, wait=not hurried)
+            except KeyboardInterrupt:
+                hurried = True
+        kept = "is kept: run the same again to go on" if self._store is not None else "was not kept: there is no store"
+        raise JobInterrupted(
+            f"interrupted after {format_count(self.tally.calls, 'call')}; what was done {kept}", hurried
+        )
+
+    def _drain(self, workers: Workers, outcomes: dict[bytes, Response | Failure], *, wait: bool = True) -> None:
+        self._keep([], outcomes)  # an interrupt may have come before the last commit
+        while wait and workers.busy:
+            self._keep(workers.wait(0.2), outcomes)
+
+
+@contextmanager
+def defer_interrupt() -> Iterator[Callable[[], bool]]:
+    """Note a first Ctrl-C instead of raising; the yielded function returns whether it came. A second one interrupts.
+
+    Does nothing outside the main thread, or if the program handles Ctrl-C itself.
+    """
+    pressed = threading.Event()
+    own = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
+    if not own or before not in (signal.default_int_handler, handle):
+        yield pressed.is_set
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def ask(model: Model, requests: Iterable[Request], store: Store | str | Path | None = None) -> list[Response | Failure]:

@@ -15,7 +15,6 @@ were the only one to call the model::
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -54,61 +53,45 @@ def require_response(outcome: Response | Failure, kind: type[R]) -> R:
     return outcome
 
 
-@dataclass
 class _RunningProgram:
-    """A running program: the requests it waits for, or its result."""
+    """A program: the requests it waits for, or its result once it has ended."""
 
-    steps: Program[Any]
-    requests: Sequence[Request] = ()
-    result: Any = None
-    ended: bool = False
+    def __init__(self, steps: Program[Any]) -> None:
+        self.steps = steps
+        self.requests: Sequence[Request] = ()
+        self.result: Any = None
+        self.ended = False
+        self.resume(None)
 
-    def go(self, outcomes: Sequence[Response | Failure] | None) -> None:
+    def resume(self, outcomes: Any) -> None:
         try:
-            self.requests = next(self.steps) if outcomes is None else self.steps.send(outcomes)
+            self.requests = self.steps.send(outcomes)
         except StopIteration as stop:
             self.requests, self.result, self.ended = (), stop.value, True
-        except NoValue as none:
-            self.requests, self.result, self.ended = (), none, True
+        except NoValue as reason:
+            self.requests, self.result, self.ended = (), reason, True
 
 
-def run_programs(job: Job, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
-    """Yield the result of each program in order, or `NoValue`."""
-    waiting = iter(work)
-    while window := [_RunningProgram(steps) for steps in islice(waiting, PROGRAM_WINDOW)]:
-        for one in window:
-            one.go(None)
-        while alive := [one for one in window if not one.ended]:
-            outcomes = job.run(request for one in alive for request in one.requests)
-            answers = [list(islice(outcomes, len(one.requests))) for one in alive]
-            for _ in outcomes:  # exhaust it, so that the store is released
-                raise AssertionError("more outcomes than requests")
-            for one, found in zip(alive, answers, strict=True):
-                one.go(found)
-        yield from (one.result for one in window)
-
-
-def run_program(program: Program[T]) -> T | NoValue:
-    """Run a program that asks nobody."""
-    try:
-        next(program)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-    except NoValue as none:
-        return none
-    raise AssertionError("a program that needs no model asks one")
-
-
-def combine_programs(work: Sequence[Program[T]]) -> Program[list[T | NoValue]]:
+def combine_programs(work: Iterable[Program[T]]) -> Program[list[T | NoValue]]:
     """Combine programs into one that sends their requests of each round together."""
-    parts = [_RunningProgram(steps) for steps in work]
-    for one in parts:
-        one.go(None)
-    while alive := [one for one in parts if not one.ended]:
-        outcomes = iter((yield [request for one in alive for request in one.requests]))
-        for one in alive:
-            one.go(list(islice(outcomes, len(one.requests))))
-    return [one.result for one in parts]
+    programs = [_RunningProgram(steps) for steps in work]
+    while running := [program for program in programs if not program.ended]:
+        outcomes = iter((yield [request for program in running for request in program.requests]))
+        for program in running:
+            program.resume(list(islice(outcomes, len(program.requests))))
+    return [program.result for program in programs]
+
+
+def run_programs(job: Job | None, work: Iterable[Program[T]]) -> Iterator[T | NoValue]:
+    """Yield the result of each program in order, or `NoValue`. Without a job, no program may ask."""
+    waiting = iter(work)
+    while window := list(islice(waiting, PROGRAM_WINDOW)):
+        combined = _RunningProgram(combine_programs(window))
+        while not combined.ended:
+            if job is None:
+                raise AssertionError("a program that needs no model asks one")
+            combined.resume(list(job.run(combined.requests)))
+        yield from combined.result
 
 
 class Forecast(NamedTuple):
@@ -126,32 +109,29 @@ class Forecast(NamedTuple):
 def forecast_programs(
     job: Job, work: Iterable[Program[T]], *, more: Callable[[int], bool] = lambda round_: False
 ) -> Forecast:
-    """Plan what `run_programs` would do, following each program as far as the store has answers.
+    """Plan the calls of `run_programs`, following each program as far as the store has answers.
 
     ``more`` tells whether a program waiting in a round (from 0) has further rounds.
     """
     waiting = 0
 
-    def asked() -> Iterator[Request]:
+    def requests_of_all() -> Iterator[Request]:
         nonlocal waiting
         programs = iter(work)
-        while window := [_RunningProgram(steps) for steps in islice(programs, PROGRAM_WINDOW)]:
-            for one in window:
-                one.go(None)
+        while running := [_RunningProgram(steps) for steps in islice(programs, PROGRAM_WINDOW)]:
             round_ = 0
-            while alive := [one for one in window if not one.ended]:
-                requests = [request for one in alive for request in one.requests]
+            while running := [program for program in running if not program.ended]:
+                requests = [request for program in running for request in program.requests]
                 yield from requests
-                known = iter(job.peek(requests))
-                for one in alive:
-                    outcomes = list(islice(known, len(one.requests)))
-                    found = [outcome for outcome in outcomes if outcome is not None]
-                    if len(found) < len(outcomes):
+                stored = iter(job.peek(requests))
+                for program in running:
+                    outcomes = list(islice(stored, len(program.requests)))
+                    if None in outcomes:
                         waiting += more(round_)
-                        one.ended = True
-                        one.steps.close()
+                        program.ended = True
+                        program.steps.close()
                     else:
-                        one.go(found)
+                        program.resume(outcomes)
                 round_ += 1
 
-    return Forecast(job.plan(asked()), waiting)
+    return Forecast(job.plan(requests_of_all()), waiting)

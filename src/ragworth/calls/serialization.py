@@ -30,7 +30,7 @@ from ragworth.llm.contract import (
 )
 
 REQUEST_KINDS: dict[type, str] = {Generate: "generate", Score: "score", Choose: "choose"}
-"""Names of the kinds of requests."""
+"""Names of the kinds of requests, which are those of a model's methods."""
 
 _to_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 
@@ -75,35 +75,35 @@ def _generation(request: Generate) -> list[Any]:
 
 def request_to_json(request: Request) -> str:
     prompt = request.prompt
-    found: dict[str, Any] = {"kind": REQUEST_KINDS[type(request)], "messages": prompt.messages}
+    values: dict[str, Any] = {"kind": REQUEST_KINDS[type(request)], "messages": prompt.messages}
     if prompt.passages:
-        found["passages"] = prompt.passages
+        values["passages"] = prompt.passages
     if prompt.version:
-        found["version"] = prompt.version
+        values["version"] = prompt.version
     if isinstance(request, Generate):
         names = ("max_tokens", "temperature", "top_p", "stop", "seed", "n", "detail", "schema")
-        found |= {name: getattr(request, name) for name in names}
+        values |= {name: getattr(request, name) for name in names}
     elif isinstance(request, Score):
-        found["continuation"] = request.continuation
+        values["continuation"] = request.continuation
         if request.ids:
-            found["ids"] = request.ids
+            values["ids"] = request.ids
     else:
-        found |= {"labels": request.labels, "estimator": request.estimator}
-    return _to_json(found)
+        values |= {"labels": request.labels, "estimator": request.estimator}
+    return _to_json(values)
 
 
 def request_from_json(text: str) -> Request:
     """Parse a request written by `request_to_json`."""
-    found = json.loads(text)
-    messages = tuple(PromptMessage(*message) for message in found.pop("messages"))
-    passages = tuple(Span(*span) for span in found.pop("passages", ()))
-    prompt = Prompt(messages, passages, found.pop("version", ""))
-    kind = found.pop("kind")
+    values = json.loads(text)
+    messages = tuple(PromptMessage(*message) for message in values.pop("messages"))
+    passages = tuple(Span(*span) for span in values.pop("passages", ()))
+    prompt = Prompt(messages, passages, values.pop("version", ""))
+    kind = values.pop("kind")
     if kind == "generate":
-        return Generate(prompt, **(found | {"stop": tuple(found["stop"])}))
+        return Generate(prompt, **(values | {"stop": tuple(values["stop"])}))
     if kind == "score":
-        return Score(prompt, found["continuation"], tuple(found.get("ids", ())))
-    return Choose(prompt, tuple(found["labels"]), found["estimator"])
+        return Score(prompt, values["continuation"], tuple(values.get("ids", ())))
+    return Choose(prompt, tuple(values["labels"]), values["estimator"])
 
 
 def response_to_json(response: Response) -> str:
@@ -120,7 +120,7 @@ def response_to_json(response: Response) -> str:
 
 def response_from_json(kind: str, text: str) -> Response:
     """Parse a response written by `response_to_json`. Its values may be anything if it was damaged meanwhile: see
-    `ragworth.calls.store.read_answer`.
+    `ragworth.calls.checks.read_stored_response`.
     """
     counts, *values = json.loads(text)
     usage = Usage(*counts)
@@ -136,8 +136,8 @@ def response_from_json(kind: str, text: str) -> Response:
     return Generated(tuple(outputs), usage)
 
 
-def _trace(found: list[Any]) -> Trace:
-    tokens, logprobs, entropies, bounds, ids = found
+def _trace(columns: list[Any]) -> Trace:
+    tokens, logprobs, entropies, bounds, ids = columns
     return Trace(
         tuple(tokens),
         tuple(logprobs),
@@ -155,30 +155,24 @@ NOT_STORED = ("abilities", "notes", "cuts")
 """Fields of a card that aren't stored as they are."""
 
 
-def card_from_row(digest: object, text: object) -> Card | None:
-    """Parse a stored card; None if it is damaged or another model's."""
-    try:
-        card = card_from_json(str(text))
-        return card if model_digest(card) == digest else None
-    except DECODE_ERRORS:
-        return None
-
-
 def card_to_json(card: Card) -> str:
     facts = {name: getattr(card, name) for name in card.__slots__ if name not in NOT_STORED}
     return json.dumps(facts | {"abilities": sorted(card.abilities)}, sort_keys=True)
 
 
-def card_from_json(text: str) -> Card:
-    """Parse a stored card. Raises one of `DECODE_ERRORS` if a value is none that a card can have."""
-    facts = json.loads(text)
-    abilities, length, declining = frozenset(facts.pop("abilities")), facts["context_length"], facts["declining"]
-    names = [value for name, value in facts.items() if name not in ("context_length", "declining")]
-    if (
-        not abilities <= set(ABILITIES)
-        or not all(isinstance(name, str) for name in names)
-        or not (length is None or (isinstance(length, int) and length > 0))
-        or not (declining is None or (isfinite(declining) and declining > 0))
-    ):
-        raise ValueError("a value of the card is damaged")
-    return Card(**facts, abilities=abilities)
+def card_from_json(digest: object, text: object) -> Card | None:
+    """Parse a stored card; None if it is damaged or another model's."""
+    try:
+        facts = json.loads(str(text))
+        abilities, length, declining = frozenset(facts.pop("abilities")), facts["context_length"], facts["declining"]
+        names = [value for name, value in facts.items() if name not in ("context_length", "declining")]
+        is_valid = (
+            abilities <= set(ABILITIES)
+            and all(isinstance(name, str) for name in names)
+            and (length is None or (isinstance(length, int) and length > 0))
+            and (declining is None or (isfinite(declining) and declining > 0))
+        )
+        card = Card(**facts, abilities=abilities)
+    except DECODE_ERRORS:
+        return None
+    return card if is_valid and model_digest(card) == digest else None

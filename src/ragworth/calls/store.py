@@ -3,9 +3,8 @@
 Answers are committed as they arrive and synced to disk. Errors are stored separately, with their reason, and retried.
 Many processes may read; one at a time writes.
 
-An answer is used only if a model can have given it: whenever it is read, the code that checks a model's replies checks
-it. And it is read only from tables with our schema: a file may come from anybody, and a view or trigger in it would run
-with every statement.
+A file may come from anybody. An answer is used only if a model can have given it (`ragworth.calls.checks`), and it is
+read only from tables with our schema, because a view or trigger would run with every statement.
 """
 
 from __future__ import annotations
@@ -22,38 +21,78 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ragworth.calls.executors.checks import check_outcome
-from ragworth.calls.schema import prepare_file
+from ragworth.calls.checks import read_stored_response
 from ragworth.calls.serialization import (
     DECODE_ERRORS,
     REQUEST_KINDS,
-    card_from_row,
+    card_from_json,
     card_to_json,
     model_digest,
     request_from_json,
     request_to_json,
-    response_from_json,
     response_to_json,
 )
-from ragworth.core.errors import StoreError, quote_short
+from ragworth.core.errors import StoreError
 from ragworth.core.files import private_file, private_folder
 from ragworth.llm.contract import Card, Failure, Request, Response
+
+APPLICATION_ID = 0x72677774
+"""Marks a SQLite file as ours."""
+
+SCHEMA_VERSION = 2
+"""Stores of another version are refused. Raise it with every change of `SCHEMA`."""
+
+SCHEMA = """
+    CREATE TABLE models (
+        number INTEGER PRIMARY KEY,
+        digest BLOB NOT NULL UNIQUE,
+        card TEXT NOT NULL
+    );
+    CREATE TABLE answers (
+        key BLOB PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES models (number),
+        kind TEXT NOT NULL,
+        response TEXT NOT NULL,
+        prompt_tokens INTEGER NOT NULL,
+        new_tokens INTEGER NOT NULL,
+        seconds REAL NOT NULL,
+        made REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE requests (
+        key BLOB PRIMARY KEY,
+        request BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE errors (
+        key BLOB PRIMARY KEY,
+        model INTEGER NOT NULL REFERENCES models (number),
+        kind TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        made REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE writer (
+        process INTEGER NOT NULL,
+        host TEXT NOT NULL,
+        since REAL NOT NULL
+    )
+"""
+STATEMENTS = [" ".join(statement.split()) for statement in SCHEMA.split(";")]
+
+LOCK_TIMEOUT = 30
+"""Seconds to wait for other users of the file."""
+
+KEYS_PER_LOOKUP = 4096
+"""Keys looked up at a time."""
 
 MAX_REQUEST_SIZE = 1 << 28
 """Maximum bytes of a stored request, decompressed."""
 
-
-def read_answer(kind: object, text: Any, request: Request | None) -> Response | Failure:
-    """Return a stored answer, or the failure ``malformed`` if no model can have given it to this request."""
-    try:
-        response = response_from_json(str(kind), text)
-    except DECODE_ERRORS:
-        return Failure("malformed", f"it can't be read as an answer of the kind {quote_short(kind)}")
-    return check_outcome(request, response)
+UNKNOWN = "unknown"
 
 
-class StoreEntry(NamedTuple):
-    """A stored call: ``text`` is its answer as JSON; ``packed`` is its request, None if prompts weren't stored.
+class StoredCall(NamedTuple):
+    """A stored call: ``text`` is its answer as JSON, ``packed`` its request.
 
     The file may be damaged, so all but the key and the model may be anything.
     """
@@ -61,22 +100,12 @@ class StoreEntry(NamedTuple):
     key: bytes
     model: Card | None
     kind: object
-    text: object
+    text: Any
     made: object
     packed: Any
 
-    def answer(self) -> Response | Failure:
-        """The answer, checked against the request if that was stored and can be read."""
-        try:
-            request = self.request()
-        except ValueError:
-            request = None
-        return read_answer(self.kind, self.text, request)
-
-    def request(self) -> Request | None:
-        """The request. Raises ValueError if it can't be read."""
-        if self.packed is None:
-            return None
+    def request(self) -> Request:
+        """Return the request. Raises ValueError if it can't be read."""
         try:
             unpacking = zlib.decompressobj()
             text = unpacking.decompress(self.packed, MAX_REQUEST_SIZE)
@@ -86,25 +115,20 @@ class StoreEntry(NamedTuple):
         except DECODE_ERRORS as error:
             raise ValueError(f"its prompt can't be read ({error})") from error
 
-
-LOCK_TIMEOUT = 30
-"""Seconds to wait for other users of the file."""
-
-KEYS_PER_LOOKUP = 4096
-"""Keys looked up at a time."""
-
-UNKNOWN_TIME = "unknown"
+    def response(self) -> Response | Failure:
+        """Return the answer, checked against the request if that can be read."""
+        try:
+            request = self.request()
+        except ValueError:
+            request = None
+        return read_stored_response(self.kind, self.text, request)
 
 
 class Store:
-    """A call store in a file, created if missing.
+    """A call store in a file, created if missing."""
 
-    ``keep_requests``: also store the prompts, compressed, so that calls can be shown and checked.
-    """
-
-    def __init__(self, path: str | Path, *, keep_requests: bool = True, create: bool = True) -> None:
+    def __init__(self, path: str | Path, *, create: bool = True) -> None:
         self.path = Path(path).expanduser().resolve()  # one store, whatever path leads to it
-        self.keep_requests = keep_requests
         if not create and not (self.path.is_file() and self.path.stat().st_size):
             raise StoreError("no such store", file=str(path), remedy="check the path")
         if self.path.is_dir():
@@ -118,14 +142,24 @@ class Store:
             raise StoreError(
                 f"it can't be opened: {error}", file=str(path), remedy="name a file in a folder that can be written to"
             ) from error
-        self._db.text_factory = _text
+        self._db.text_factory = lambda data: data.decode("utf-8", "replace")
         self._models: dict[bytes, int] = {}
+        """Numbers of the models whose cards this object has written."""
         try:
             with self._translate_errors():
-                self._prepare_in_turn()
+                self._prepare_file()
         except StoreError:
             self._db.close()
             raise
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -146,31 +180,61 @@ class Store:
                 remedy=remedy,
             ) from error
 
-    def _prepare_in_turn(self) -> None:
-        """Prepare the file, waiting for others that do the same.
+    def _prepare_file(self) -> None:
+        """Check the file, or create the tables in an empty one.
 
         Switching to write-ahead logging, and the last user closing the file, make SQLite refuse at once instead of
-        after its timeout.
+        after its timeout, so this tries again.
         """
-        last = time.monotonic() + LOCK_TIMEOUT
+        until = time.monotonic() + LOCK_TIMEOUT
         while True:
             try:
-                return prepare_file(self._db, str(self.path))
+                if self._has_no_tables():
+                    self._create_tables()
+                self._check_tables()
+                self._db.execute("PRAGMA trusted_schema = OFF")
+                self._db.execute("PRAGMA synchronous = FULL")
+                return
             except sqlite3.OperationalError as error:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > last:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                     raise
                 time.sleep(0.02)
 
-    def close(self) -> None:
-        self._db.close()
+    def _has_no_tables(self) -> bool:
+        return not self._db.execute("SELECT 1 FROM sqlite_master").fetchone()
 
-    def __enter__(self) -> Store:
-        return self
+    def _create_tables(self) -> None:
+        """Create all tables atomically, unless another process has done so meanwhile."""
+        self._db.execute("PRAGMA journal_mode = WAL")
+        with self._transaction("EXCLUSIVE"):
+            for statement in STATEMENTS if self._has_no_tables() else ():
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
+    def _check_tables(self) -> None:
+        """Reject other files, other versions, and foreign tables, views and triggers."""
+        (mark,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if mark != APPLICATION_ID:
+            raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
+        if version != SCHEMA_VERSION:
+            raise StoreError(
+                f"it was written by another version of ragworth (schema {version})",
+                file=str(self.path),
+                expected=f"schema {SCHEMA_VERSION}",
+                remedy="use that version of ragworth, or name another store",
+            )
+        rows = self._db.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")
+        schema = {name: " ".join(str(sql).split()) for name, sql in rows}
+        if sorted(schema.values()) != sorted(STATEMENTS):
+            foreign = [name for name, statement in schema.items() if statement not in STATEMENTS]
+            raise StoreError(
+                f"its schema was changed by another program: {', '.join(foreign) or 'a table is missing'}",
+                file=str(self.path),
+                expected="the tables that ragworth creates",
+                remedy="use another store, or an earlier copy",
+            )
 
     @contextmanager
     def writing(self, wait: float = 0.0) -> Iterator[None]:
@@ -207,21 +271,17 @@ class Store:
                 lock.close()
                 if not busy:
                     raise
+                holder = self._db.execute("SELECT process, host, since FROM writer").fetchone()
                 raise StoreError(
-                    f"another process is writing to it{self._describe_holder()}",
+                    "another process is writing to it"
+                    + (f" (process {holder[0]} on {holder[1]}, since {format_time(holder[2])})" if holder else ""),
                     file=str(self.path),
                     remedy="wait for it (--wait SECONDS), or name another store",
                 ) from error
 
-    def _describe_holder(self) -> str:
-        row = self._db.execute("SELECT process, host, since FROM writer").fetchone()
-        return (
-            "" if row is None else f" (process {row[0]} on {row[1]}, since {format_time(row[2], '%Y-%m-%d %H:%M:%S')})"
-        )
-
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        self._db.execute(f"BEGIN {kind}")
         try:
             yield
         except BaseException:
@@ -230,6 +290,11 @@ class Store:
             raise
         self._db.execute("COMMIT")
 
+    def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Run a reading statement."""
+        with self._translate_errors():
+            return self._db.execute(statement, values).fetchall()
+
     def look_up(self, keys: Sequence[bytes]) -> Iterator[tuple[bytes, str]]:
         """Yield key and JSON of existing answers, in no particular order. The JSON may be damaged."""
         for start in range(0, len(keys), KEYS_PER_LOOKUP):
@@ -237,11 +302,37 @@ class Store:
             marks = ",".join("?" * len(part))
             yield from self.query(f"SELECT key, response FROM answers WHERE key IN ({marks})", part)
 
-    def commit(self, card: Card, done: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
+    def calls(self) -> Iterator[StoredCall]:
+        """Yield all answers with their prompts."""
+        cards = self.cards()
+        with self._translate_errors():
+            rows = self._db.execute(
+                "SELECT CAST(key AS BLOB), model, CAST(kind AS TEXT), CAST(response AS TEXT), made, request "
+                "FROM answers LEFT JOIN requests USING (key) ORDER BY key"
+            )
+            for key, model, kind, text, made, packed in rows:
+                yield StoredCall(key or b"", cards.get(model), kind or "", text or "", made, packed)
+
+    def cards(self) -> dict[int, Card | None]:
+        """Return the models by number; None if the card is damaged."""
+        rows = self.query("SELECT number, digest, card FROM models")
+        return {number: card_from_json(digest, text) for number, digest, text in rows}
+
+    def card_of(self, partial: Card) -> Card | None:
+        """Return the model last used with the same backend, name, revision and endpoint."""
+        names = ("backend", "name", "revision", "endpoint")
+        last_used = "SELECT model, max(made) FROM answers GROUP BY model ORDER BY max(made) DESC, model DESC"
+        cards, used = self.cards(), [model for model, _ in self.query(last_used)]
+        for card in map(cards.get, [*used, *(cards.keys() - set(used))]):
+            if card is not None and all(getattr(card, name) == getattr(partial, name) for name in names):
+                return replace(card, cuts=partial.cuts)
+        return None
+
+    def commit(self, card: Card, calls: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
         """Store answers and errors; all are on disk when this returns."""
         now = time.time()
         answers, errors, requests = [], [], []
-        for key, request, outcome in done:
+        for key, request, outcome in calls:
             kind = REQUEST_KINDS[type(request)]
             if isinstance(outcome, Failure):
                 # A lone surrogate, which SQLite can't store, is escaped.
@@ -249,10 +340,9 @@ class Store:
                 errors.append((key, kind, outcome.reason, detail, now))
             else:
                 answers.append((key, kind, response_to_json(outcome), *outcome.usage.bounded()[:3], now))
-            if self.keep_requests:
-                requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
+            requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
         with self._translate_errors(), self._transaction():
-            model = self._model(card)
+            model = self._model_number(card)
             run = self._db.executemany
             run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", answers)
             run("DELETE FROM errors WHERE key = ?", [row[:1] for row in answers])
@@ -263,90 +353,33 @@ class Store:
             )
             run("INSERT OR REPLACE INTO requests VALUES (?, ?)", requests)
 
-    def insert(self, entries: Iterable[tuple[StoreEntry, Response]]) -> int:
-        """Add the answers of another store unless they are there, and return how many were added."""
-        added = 0
-        with self._translate_errors(), self._transaction():
-            run = self._db.execute
-            for entry, answer in entries:
-                assert entry.model is not None
-                created = entry.made if isinstance(entry.made, float) else 0.0
-                row = (
-                    entry.key,
-                    self._model(entry.model),
-                    entry.kind,
-                    response_to_json(answer),
-                    *answer.usage[:3],
-                    created,
-                )
-                added += run("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).rowcount
-                run("DELETE FROM errors WHERE key = ?", row[:1])
-                if self.keep_requests and entry.packed is not None:
-                    run("INSERT OR IGNORE INTO requests VALUES (?, ?)", (entry.key, entry.packed))
-        return added
-
-    def _model(self, card: Card) -> int:
-        """Number of a model, added to the store if new."""
+    def _model_number(self, card: Card) -> int:
+        """Return the number of a model, whose card is written the first time: it may be new, or damaged."""
         digest = model_digest(card)
         if digest not in self._models:
-            text = card_to_json(card)
-            self._db.execute("INSERT OR IGNORE INTO models (digest, card) VALUES (?, ?)", (digest, text))
-            number, kept = self._db.execute("SELECT number, card FROM models WHERE digest = ?", (digest,)).fetchone()
-            if card_from_row(digest, kept) is None:  # damaged, so replace it
-                self._db.execute("UPDATE models SET card = ? WHERE number = ?", (text, number))
+            update = "ON CONFLICT (digest) DO UPDATE SET card = excluded.card"
+            row = (digest, card_to_json(card))
+            self._db.execute(f"INSERT INTO models (digest, card) VALUES (?, ?) {update}", row)
+            (number,) = self._db.execute("SELECT number FROM models WHERE digest = ?", row[:1]).fetchone()
             self._models[digest] = number
         return self._models[digest]
 
-    def card_of(self, partial: Card) -> Card | None:
-        """The model last used with the same backend, name, revision and endpoint."""
-        last = "(SELECT max(made) FROM answers WHERE answers.model = models.number)"
-        rows = self.query(f"SELECT digest, card FROM models ORDER BY {last} DESC, number DESC")
-        for card in (card_from_row(digest, text) for digest, text in rows):
-            if card is not None and all(
-                getattr(card, name) == getattr(partial, name) for name in ("backend", "name", "revision", "endpoint")
-            ):
-                return replace(card, cuts=partial.cuts)
-        return None
-
-    def cards(self) -> dict[int, Card | None]:
-        """Models by number; None if the card is damaged."""
-        rows = self.query("SELECT number, digest, card FROM models")
-        return {number: card_from_row(digest, text) for number, digest, text in rows}
-
-    def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run a reading statement."""
-        with self._translate_errors():
-            return self._db.execute(statement, values).fetchall()
-
-    def change(self, statements: Iterable[tuple[str, Sequence[object]]]) -> None:
-        """Apply changes atomically, then free unused space in the file."""
+    def delete(self, where: str) -> None:
+        """Delete answers and errors with their prompts, then free unused space in the file."""
         with self._translate_errors():
             with self._transaction():
-                for statement, values in statements:
-                    self._db.execute(statement, values)
+                self._db.execute(f"DELETE FROM answers WHERE {where}")
+                self._db.execute(f"DELETE FROM errors WHERE {where}")
+                left = "SELECT key FROM answers UNION ALL SELECT key FROM errors"
+                self._db.execute(f"DELETE FROM requests WHERE key NOT IN ({left})")
             self._db.execute("VACUUM")
 
-    def entries(self) -> Iterator[StoreEntry]:
-        """Yield all answers, with their prompts if stored."""
-        cards = self.cards()
-        with self._translate_errors():
-            rows = self._db.execute(
-                "SELECT CAST(key AS BLOB), model, CAST(kind AS TEXT), CAST(response AS TEXT), made, request "
-                "FROM answers LEFT JOIN requests USING (key) ORDER BY key"
-            )
-            for key, model, kind, text, made, packed in rows:
-                yield StoreEntry(key or b"", cards.get(model), kind or "", text or "", made, packed)
 
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
-
-
-def format_time(moment: object, form: str, *, utc: bool = False) -> str:
+def format_time(moment: object, form: str = "%Y-%m-%d %H:%M:%S", *, utc: bool = False) -> str:
     """Format a timestamp in local time, or in UTC; ``unknown`` if it is invalid: clocks may be wrong."""
     if not isinstance(moment, int | float):
-        return UNKNOWN_TIME
+        return UNKNOWN
     try:
         return time.strftime(form, (time.gmtime if utc else time.localtime)(moment))
     except (ValueError, OverflowError, OSError):  # NaN, or a year outside the calendar
-        return UNKNOWN_TIME
+        return UNKNOWN

@@ -168,6 +168,6 @@ def main(ctx: click.Context, safe_csv: bool, executor: str | None) -> None:
         ctx.call_on_close(lambda: os.environ.__setitem__(SAFE_CSV_VARIABLE, before))
     if executor:
         from ragworth.calls.executors import use_executor
-        from ragworth.calls.executors.ray import RayExecutor, parse_ray_settings
+        from ragworth.calls.ray import RayExecutor, parse_ray_settings
 
         ctx.with_resource(use_executor(RayExecutor(parse_ray_settings(executor))))

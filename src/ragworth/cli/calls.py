@@ -94,8 +94,7 @@ def verify(store: str) -> None:
             more=shown,
             remedy="run the same command again: it asks again for answers that are damaged",
         )
-    rest = f"; {result.unchecked:,} without their prompt could not be matched" if result.unchecked else ""
-    click.echo(f"{result.calls:,} calls are sound{rest}.")
+    click.echo(f"{result.calls:,} calls are sound.")
 
 
 @command.command("merge", short_help="Add the calls of other stores to a store.")
@@ -118,35 +117,27 @@ def merge(store: str, others: tuple[str, ...]) -> None:
             click.echo(f"{other}: {done.added:,} added, {done.present:,} already there{left_out}")
 
 
-@command.command("prune", short_help="Delete calls from a store.")
+@command.command("prune", short_help="Delete the calls of a model from a store.")
 @click.argument("store")
-@click.option("--model", default="", help="Only calls to this model or backend.")
-@click.option(
-    "--kind", type=click.Choice(["generate", "score", "choose"]), default=None, help="Only calls of this kind."
-)
-@click.option("--errors", is_flag=True, help="Delete errors instead of responses.")
-@click.option("--prompts", is_flag=True, help="Delete only the prompts; responses are kept and still found.")
+@click.option("--model", required=True, help="The model or backend whose calls are deleted.")
 @click.option("--dry-run", is_flag=True, help="Only print how many.")
 @click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
-def prune(store: str, model: str, kind: str | None, errors: bool, prompts: bool, dry_run: bool, yes: bool) -> None:
-    """Delete the calls that match all given conditions. They will be made and paid for again when needed.
+def prune(store: str, model: str, dry_run: bool, yes: bool) -> None:
+    """Delete the calls of a model, to free space. They will be made and paid for again when needed.
 
     \b
     ragworth calls prune calls.sqlite --model old-model --dry-run
-    ragworth calls prune calls.sqlite --errors --yes
     """
     from ragworth.calls import maintenance
 
-    choice = maintenance.CallFilter(model, kind or "", errors, prompts)
-    what = "prompts" if prompts else "errors" if errors else "calls"
-    with _open_store(store) as found:
-        number = maintenance.prune(found, choice, dry=True)
-        if dry_run or not number:
-            click.echo(f"{number:,} {what} fit.")
+    with _open_store(store) as calls:
+        number = maintenance.prune(calls, model, dry=True)
+        if dry_run:
+            click.echo(f"{number:,} calls of {model} are in {store}.")
             return
         if not yes:
-            click.confirm(f"Take {number:,} {what} out of {store}?", abort=True)
-        click.echo(f"{maintenance.prune(found, choice, dry=False):,} {what} taken out.")
+            click.confirm(f"Delete {number:,} calls of {model} from {store}?", abort=True)
+        click.echo(f"{maintenance.prune(calls, model, dry=False):,} calls deleted.")
 
 
 def _open_store(store: str) -> Any:

@@ -165,7 +165,7 @@ class ModelPool:
         """The executor that the user names, or else the file."""
         asked = self.space.executor
         if asked.kind == "ray" and current_executor() is None:
-            from ragworth.calls.executors.ray import RayExecutor
+            from ragworth.calls.ray import RayExecutor
 
             self._stack.enter_context(use_executor(RayExecutor(asked)))
 

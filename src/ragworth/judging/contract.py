@@ -21,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import polars as pl
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, run_program, run_programs
+from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, run_programs
 from ragworth.core.errors import InputError, ModelError, format_list, quote_short
 from ragworth.llm.contract import Model
 from ragworth.llm.prompts.template import Template
@@ -197,6 +197,6 @@ def run_task(task: Task[ItemT, FindingT, ResultT], items: Sequence[ItemT], job: 
     controls = list(task.controls())
     task.prepare(items)
     programs = chain(controls, map(task.program, items))
-    findings: Iterator[FindingT | NoValue] = iter(run_programs(job, programs) if job else map(run_program, programs))
+    findings: Iterator[FindingT | NoValue] = run_programs(job, programs)
     known = [next(findings) for _ in controls]
     return task.collect(items, findings, known)

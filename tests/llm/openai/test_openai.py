@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ragworth.calls.budget import estimate_tokens, reasoning_tokens, upper_bound_tokens
+from ragworth.calls.budget import estimate_tokens, upper_bound_tokens
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -284,8 +284,8 @@ def test_room_for_reasoning(opened: Opened) -> None:
     request = Generate(CHAT, max_tokens=4, n=2, temperature=1.0)
     generated(model.generate([request])[0])
     assert server.asked()[-1].body["max_tokens"] == 504
-    assert estimate_tokens(request, reasoning=reasoning_tokens(model)).written == 1008
-    assert upper_bound_tokens(request, model, 1).written == 1008
+    assert estimate_tokens(request, model).written == 1008
+    assert upper_bound_tokens(request, model).written == 1008
     assert SampledModel(model, samples=3, max_tokens=5).choice_tokens == 3 * 505
     assert "reasoning_tokens=500" in model.partial.revision
 

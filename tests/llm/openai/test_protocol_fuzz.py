@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragworth.calls.executors.checks import check_outcome
+from ragworth.calls.checks import check_outcome
 from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score

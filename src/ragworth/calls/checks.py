@@ -7,12 +7,15 @@ with an unknown cost of 0; a budget counts an estimate instead (`ragworth.calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Sequence, Sized
 from itertools import pairwise
 from math import inf, isfinite
 
+from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, response_from_json
+from ragworth.core.errors import ModelError, quote_short
 from ragworth.llm.contract import (
     MAX_PROBABILITY_MASS,
+    Card,
     Choose,
     Chosen,
     Failure,
@@ -20,14 +23,44 @@ from ragworth.llm.contract import (
     Generated,
     Request,
     Response,
+    Score,
     Scored,
     Trace,
 )
+
+RESPONSE_TYPES: dict[type, type] = {Generate: Generated, Score: Scored, Choose: Chosen}
+"""The type of response for each type of request."""
 
 TYPE_PROBLEM = "a value in the response has the wrong type"
 NUMBER_PROBLEM = "a number in the response is not finite, or no probability"
 MASS_PROBLEM = "the probabilities of the labels sum to more than 1"
 LENGTH_PROBLEM = "lists in the response have the wrong length"
+
+
+def check_outcomes(
+    card: Card, requests: Sequence[Request], outcomes: Sequence[Response | Failure]
+) -> list[Response | Failure]:
+    """Check what a model gave for a batch. A backend that breaks the contract is an error."""
+    kind = RESPONSE_TYPES[type(requests[0])]
+    if len(outcomes) != len(requests):
+        raise ModelError(f"the backend {card.backend!r} gave {len(outcomes)} responses to {len(requests)} requests")
+    for outcome in outcomes:
+        if not isinstance(outcome, kind | Failure):
+            name = REQUEST_KINDS[type(requests[0])]
+            raise ModelError(
+                f"the backend {card.backend!r} gave {quote_short(outcome)} instead of a response to {name}",
+                expected=f"{kind.__name__} or Failure",
+            )
+    return [check_outcome(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]
+
+
+def read_stored_response(kind: object, text: str, request: Request | None) -> Response | Failure:
+    """Read a stored response, checked like a model's; the failure ``malformed`` if it is damaged."""
+    try:
+        response = response_from_json(str(kind), text)
+    except DECODE_ERRORS:
+        return Failure("malformed", f"it can't be read as an answer of the kind {quote_short(kind)}")
+    return check_outcome(request, response)
 
 
 def check_outcome(request: Request | None, outcome: Response | Failure) -> Response | Failure:
@@ -66,7 +99,7 @@ def _find_choice_problem(request: Choose | None, chosen: Chosen) -> str:
 
 
 def _exclude_each_other(labels: tuple[str, ...]) -> bool:
-    """Whether no label is a prefix of another; if one is, both may occur."""
+    """Return whether no label is a prefix of another; if one is, both may occur."""
     ordered = sorted(labels)
     return not any(after.startswith(before) for before, after in pairwise(ordered))
 
