@@ -146,6 +146,24 @@ def test_nothing_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert os.environ["VLLM_LOGGING_STREAM"] == "ext://sys.stderr"
 
 
+def test_a_script_without_a_guard_is_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import ragworth\n")
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script))
+    with pytest.raises(ModelError, match="would run again") as error:
+        opened("vllm", folder).choose([Choose(CHATS[0], ("a", "b"))])
+    assert '__name__ == "__main__"' in str(error.value)
+    script.write_text('if __name__ == "__main__":\n    main()\n')
+    assert not isinstance(opened("vllm", folder).choose([Choose(CHATS[0], ("a", "b"))])[0], Failure)
+
+
+def test_float8_has_keys_of_its_own(folder: Path) -> None:
+    model = opened("vllm", folder, dtype="float8")
+    assert model.card.quantisation == "float8"
+    assert model.card.identity != opened("vllm", folder).card.identity
+    assert not isinstance(model.choose([Choose(CHATS[0], ("a", "b"))])[0], Failure)
+
+
 def test_keys_are_its_own(folder: Path) -> None:
     card = opened("vllm", folder).card
     assert card.backend == "vllm"

@@ -5,12 +5,11 @@ Tests put a module of this name on the path (`install`).
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-
-VISIBLE = 20
 
 
 def install(folder: Path) -> Path:
@@ -70,6 +69,8 @@ class SamplingParams:
     stop_token_ids: list[int] | None = None
     logprobs: int | None = None
     prompt_logprobs: int | None = None
+    logprob_token_ids: list[int] | None = None
+    flat_logprobs: bool = False
     detokenize: bool = True
 
 
@@ -88,9 +89,14 @@ class LLM:
         gpu_memory_utilization: float,
         load_format: str,
         trust_remote_code: bool,
+        max_logprobs: int,
+        quantization: str | None,
     ) -> None:
         assert load_format == "safetensors"
         assert not trust_remote_code
+        assert quantization in (None, "fp8")
+        assert os.environ["VLLM_WORKER_MULTIPROC_METHOD"] == "spawn"
+        self._most = max_logprobs
         self._decoder = Decoder(model, dtype, max_model_len)
 
     def generate(self, prompts: list[dict[str, list[int]]], params: Any, use_tqdm: bool = True) -> list[Any]:
@@ -101,9 +107,14 @@ class LLM:
         made, rows, finish = self._decoder.extend(
             ids, how.max_tokens, how.temperature, how.stop or [], how.stop_token_ids or [], how.seed or 0
         )
-        assert how.logprobs is None or how.logprobs <= VISIBLE
-        shown = None if how.logprobs is None else [_top(r, t, how.logprobs) for r, t in zip(rows, made, strict=True)]
-        before = None
+        assert how.detokenize or not how.stop
+        sampled: Any = None
+        if how.logprob_token_ids:
+            assert len(set(how.logprob_token_ids)) == len(how.logprob_token_ids) <= self._most
+            sampled = [_entries(row, [token, *how.logprob_token_ids]) for row, token in zip(rows, made, strict=True)]
+        elif how.logprobs is not None:
+            sampled = [_top(r, t, how.logprobs) for r, t in zip(rows, made, strict=True)]
+        before: Any = None
         if how.prompt_logprobs is not None:
             logs = self._decoder.logprobs(ids)
             places = [max(place - 1 - self.shift, 0) for place in range(1, len(ids))]
@@ -111,10 +122,23 @@ class LLM:
                 None,
                 *(_top(logs[p], token, how.prompt_logprobs) for p, token in zip(places, ids[1:], strict=True)),
             ]
-        output = SimpleNamespace(token_ids=made, logprobs=shown, finish_reason=finish, text="")
+        if how.flat_logprobs:
+            sampled, before = _flat(sampled), _flat(before)
+        output = SimpleNamespace(token_ids=made, logprobs=sampled, finish_reason=finish, text="")
         return SimpleNamespace(outputs=[output], prompt_logprobs=before)
 
 
 def _top(logs: Any, own: int, number: int) -> dict[int, Any]:
-    tokens = [*logs.topk(number).indices.tolist(), own] if number else [own]
+    return _entries(logs, [*logs.topk(number).indices.tolist(), own] if number else [own])
+
+
+def _entries(logs: Any, tokens: list[int]) -> dict[int, Any]:
     return {token: SimpleNamespace(logprob=float(logs[token])) for token in tokens}
+
+
+def _flat(positions: list[dict[int, Any] | None] | None) -> Any:
+    """vLLM's FlatLogprobs: the entries of all positions one after another. The first token of a prompt has none."""
+    if positions is None:
+        return None
+    entries = [entry for position in positions if position for entry in position.items()]
+    return SimpleNamespace(token_ids=[token for token, _ in entries], logprobs=[value.logprob for _, value in entries])

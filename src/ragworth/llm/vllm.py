@@ -1,11 +1,13 @@
 """``vllm:NAME_OR_FOLDER``: a model of the transformers library, run by vLLM without a server.
 
-vLLM batches rows of all lengths as they come. It reports no entropies, which take the whole vocabulary.
+vLLM batches rows of all lengths as they come. It reports no entropies, which take the whole vocabulary, and what it
+computes depends on the batch: the same request asked again may differ by up to 0.03 in a probability.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +20,7 @@ from ragworth.llm.contract import Card, Generate, Prompt
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hf import (
     DTYPES,
+    FLOAT8,
     ONLY_HERE,
     build_prompt_encoder,
     find_context_length,
@@ -34,8 +37,8 @@ from ragworth.llm.local.runtime import Continuation, RowLogprobs, TokenRow
 from ragworth.llm.local.torch_device import require_transformers, resolve_device, silence_libraries
 from ragworth.llm.truncation import parse_on_long
 
-VISIBLE = 20
-"""Likeliest next tokens that vLLM shows at most, unless it is started with another limit."""
+LABEL_TOKENS = 128
+"""Tokens after a prompt whose log-probabilities vLLM gives at most."""
 
 REQUESTS_TOGETHER = 1024
 """Requests that vLLM gets at once; it chooses itself how many to compute together."""
@@ -71,7 +74,8 @@ def open_model(
 
     Parameters
     ----------
-    dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere.
+    dtype: float32, bfloat16 or float16; ``auto`` is bfloat16 on a GPU and float32 elsewhere. ``float8`` multiplies
+        in 8 bits, on GPUs that can; the rest is bfloat16.
     context_length: maximum tokens to read; 0 uses the model's configuration.
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
     revision: commit, branch or tag of a model on the hub.
@@ -86,8 +90,8 @@ def open_model(
             remedy=f"pip install vllm, in an environment of its own if it needs another PyTorch; or use hf:{rest}",
         )
     require_transformers()
-    if dtype not in DTYPES:
-        raise ModelError(f"dtype is {dtype!r}", expected=", ".join(DTYPES))
+    if dtype not in (*DTYPES, FLOAT8):
+        raise ModelError(f"dtype is {dtype!r}", expected=", ".join((*DTYPES, FLOAT8)))
     if gpus < 1 or not 0 < memory <= 1:
         raise ModelError(f"gpus is {gpus} and memory is {memory}", expected="at least 1 GPU, and a share of its memory")
     folder = find_model_folder(rest, revision, download)
@@ -109,14 +113,17 @@ def open_model(
     )
 
     def load() -> LoadedModel:
+        _check_main_guard()
         silence_libraries()
         encoder = _load_encoder(folder)
-        expected = _ask_transformers(folder, dtype, device, _check_rows(encoder, limit - 1)) if check else []
+        weights = "bfloat16" if dtype == FLOAT8 else dtype
+        expected = _ask_transformers(folder, weights, device, _check_rows(encoder, limit - 1)) if check else []
         runtime = VllmRuntime(
             _vocabulary_size(folder),
             sorted(encoder.ends),
             model=str(folder),
-            dtype=dtype,
+            dtype=weights,
+            quantization="fp8" if dtype == FLOAT8 else None,
             max_model_len=limit,
             tensor_parallel_size=gpus,
             gpu_memory_utilization=memory,
@@ -140,6 +147,8 @@ class VllmRuntime:
     def __init__(self, tokens: int, ends: Sequence[int], **settings: Any) -> None:
         for name in ("VLLM_NO_USAGE_STATS", "DO_NOT_TRACK"):  # it reports its use otherwise
             os.environ[name] = "1"
+        # A forked process can't use a GPU that this one has looked at.
+        os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
         os.environ["VLLM_LOGGING_STREAM"] = "ext://sys.stderr"  # standard output is for results
         import vllm
@@ -147,7 +156,9 @@ class VllmRuntime:
         self.tokens = tokens
         self._ends = list(ends)
         self._parameters = vllm.SamplingParams
-        self._llm: Any = vllm.LLM(**settings, load_format="safetensors", trust_remote_code=False)
+        self._llm: Any = vllm.LLM(
+            **settings, max_logprobs=LABEL_TOKENS, load_format="safetensors", trust_remote_code=False
+        )
 
     def prefix(self, ids: Sequence[int]) -> list[int]:
         return list(ids)
@@ -170,30 +181,28 @@ class VllmRuntime:
         ]
 
     def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
-        """Log-probabilities of the wanted tokens right after each prompt.
-
-        The likeliest tokens are shown; others are put after the prompt and scored there.
-        """
-        reading = self._parameters(max_tokens=1, temperature=0.0, logprobs=VISIBLE, detokenize=False)
-        visible = [one.outputs[0].logprobs[0] for one in self._ask(prompts, reading)]
-        hidden = [
-            [*prompt, token]
-            for prompt, tokens, logprobs in zip(prompts, wanted, visible, strict=True)
-            for token in tokens
-            if token not in logprobs
+        """Log-probabilities of the wanted tokens right after each prompt."""
+        parameters = [
+            self._parameters(
+                max_tokens=1, temperature=0.0, logprob_token_ids=list(dict.fromkeys(tokens)), detokenize=False
+            )
+            for tokens in wanted
         ]
-        others = iter(self.score_rows(hidden, [len(row) - 1 for row in hidden]))
+        distributions = [text.outputs[0].logprobs[0] for text in self._ask(prompts, parameters)]
         return [
-            [float(logprobs[token].logprob) if token in logprobs else next(others)[0] for token in tokens]
-            for tokens, logprobs in zip(wanted, visible, strict=True)
+            [float(logprobs[token].logprob) for token in tokens]
+            for tokens, logprobs in zip(wanted, distributions, strict=True)
         ]
 
     def score_rows(self, rows: Sequence[list[int]], firsts: Sequence[int]) -> list[list[float]]:
         """Log-probabilities of each row's own tokens, from the position ``first`` on."""
-        reading = self._parameters(max_tokens=1, temperature=0.0, prompt_logprobs=1, detokenize=False)
+        reading = self._parameters(
+            max_tokens=1, temperature=0.0, prompt_logprobs=0, flat_logprobs=True, detokenize=False
+        )
+        # Every position but the first has one entry, its own token.
         return [
-            [float(one.prompt_logprobs[place][row[place]].logprob) for place in range(first, len(row))]
-            for row, first, one in zip(rows, firsts, self._ask(rows, reading), strict=True)
+            [float(value) for value in text.prompt_logprobs.logprobs[first - 1 :]]
+            for first, text in zip(firsts, self._ask(rows, reading), strict=True)
         ]
 
     def generate(self, asked: Sequence[tuple[Generate, list[int], int]]) -> list[Continuation]:
@@ -207,17 +216,19 @@ class VllmRuntime:
                 stop=list(request.stop) or None,
                 stop_token_ids=self._ends,
                 logprobs=0,
+                flat_logprobs=True,
+                detokenize=bool(request.stop),
             )
             for request, _, seed in asked
         ]
-        texts = [one.outputs[0] for one in self._ask([ids for _, ids, _ in asked], parameters)]
+        texts = [text.outputs[0] for text in self._ask([ids for _, ids, _ in asked], parameters)]
         return [
             Continuation(
-                list(one.token_ids),
-                [float(logprobs[token].logprob) for token, logprobs in zip(one.token_ids, one.logprobs, strict=True)],
-                _check_finish(one.finish_reason),
+                list(text.token_ids),
+                [float(value) for value in text.logprobs.logprobs],
+                _check_finish(text.finish_reason),
             )
-            for one in texts
+            for text in texts
         ]
 
     def close(self) -> None:
@@ -228,6 +239,17 @@ class VllmRuntime:
         if not rows:
             return []
         return list(self._llm.generate([{"prompt_token_ids": row} for row in rows], parameters, use_tqdm=False))
+
+
+def _check_main_guard() -> None:
+    """Refuse a script that would start itself again: each process of vLLM imports it first."""
+    path = getattr(sys.modules["__main__"], "__file__", None)
+    if path and Path(path).suffix == ".py" and "__main__" not in Path(path).read_text(encoding="utf-8"):
+        raise ModelError(
+            "vLLM starts processes that import this script, and the script would run again in each of them",
+            file=path,
+            remedy='put what it does into a function main(), and call that below `if __name__ == "__main__":`',
+        )
 
 
 def _ends_in_choice(row: TokenRow) -> bool:
