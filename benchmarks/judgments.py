@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 import ragworth
-from ragworth.judging.annotators.contract import AnnotationResult
+from ragworth.judging.contract import JudgingResult
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -132,7 +132,7 @@ def collection(cases: list[Case], each: int, seed: int) -> tuple[ragworth.Collec
     return whole, ragworth.Contexts(order.with_columns(ranks))
 
 
-def report(name: str, kind: str, found: AnnotationResult, texts: ragworth.Collection) -> None:
+def report(name: str, kind: str, found: JudgingResult, texts: ragworth.Collection) -> None:
     """One line for each value of a judgment."""
     assert texts.relevance is not None
     labels = texts.relevance.frame.select("query", "passage", pl.col("value").alias("label"))

@@ -19,8 +19,7 @@ import pytest
 from click.testing import CliRunner
 
 from ragworth.cli import main
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging import ANNOTATORS, GRADERS
 from ragworth.llm import MODELS
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply

@@ -31,7 +31,7 @@ _PUBLIC = {
     "RagworthError": "ragworth.core.errors",
     "InputError": "ragworth.core.errors",
     "parse": "ragworth.metrics.parsing",
-    "read_answers": "ragworth.judging.answers.writer",
+    "read_answers": "ragworth.judging.answers",
     "read_contexts": "ragworth.formats",
     "read_judgments": "ragworth.formats",
     "read_ratings": "ragworth.formats",
@@ -44,14 +44,14 @@ _PUBLIC = {
     "summarise": "ragworth.comparison",
     "compare": "ragworth.comparison",
     "correlate": "ragworth.comparison",
-    "annotate": "ragworth.judging.annotators.annotation",
-    "answer": "ragworth.judging.answers.answering",
+    "annotate": "ragworth.judging.runner",
+    "answer": "ragworth.judging.answers",
     "evaluate": "ragworth.evaluation.run",
     "retrieve": "ragworth.retrieval.execution",
     "chunk": "ragworth.retrieval.chunks",
     "study": "ragworth.studies.run",
     "Results": "ragworth.results",
-    "grade": "ragworth.judging.graders.grading",
+    "grade": "ragworth.judging.runner",
     "llm": "ragworth.llm",
     "ask": "ragworth.calls.job",
     "prompt": "ragworth.llm.prompts:load_prompt",
@@ -72,10 +72,8 @@ if TYPE_CHECKING:
     from ragworth.evaluation.run import evaluate
     from ragworth.exports import export
     from ragworth.formats import load, read_contexts, read_judgments, read_ratings, write
-    from ragworth.judging.annotators.annotation import annotate
-    from ragworth.judging.answers.answering import answer
-    from ragworth.judging.answers.writer import read_answers
-    from ragworth.judging.graders.grading import grade
+    from ragworth.judging.answers import answer, read_answers
+    from ragworth.judging.runner import annotate, grade
     from ragworth.llm import llm
     from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Score
     from ragworth.llm.prompts import load_prompt as prompt

@@ -24,10 +24,8 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError
 from ragworth.data import Answers
 from ragworth.data.collection import Collection
-from ragworth.judging.answers.answer_book import AnswerBook
-from ragworth.judging.contract import run_task
-from ragworth.judging.graders.grading import GradingResult, run_grading
-from ragworth.judging.text_lookup import TextLookup
+from ragworth.judging.contract import JudgingResult, run_task
+from ragworth.judging.text_lookup import AnswerBook, TextLookup
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.prompts import load_prompt
 from ragworth.llm.scripted import Scripted, ScriptedReply
@@ -137,11 +135,11 @@ def judge(request: Request) -> ScriptedReply:
     return {"support": 0.9, "none": 0.05} if "Ann" in said.partition("Fact:")[0] else {"none": 0.9}
 
 
-def grade(script: object = judge) -> tuple[NuggetGrader, GradingResult]:
+def grade(script: object = judge) -> tuple[NuggetGrader, JudgingResult]:
     answers = Answers({"system": ["s", "t"], "query": ["q", "q"], "text": ["Ann did, in 1901.", "Nobody knows."]})
     with Job(Scripted(script)) as job:  # type: ignore[arg-type]
-        grader = NuggetGrader(job.card, TextLookup(COLLECTION), AnswerBook(answers), lists=[LIST])
-        return grader, run_grading(grader, grader.book.answers, job)
+        grader = NuggetGrader(job.card, TextLookup(COLLECTION), book=AnswerBook(answers), lists=[LIST])
+        return grader, run_task(grader, grader.items(grader.book.answers), job)
 
 
 def test_answers_are_graded_by_the_likeliest_label() -> None:

@@ -15,7 +15,7 @@ from ragworth import evaluate
 from ragworth.core.errors import InputError, JobStopped
 from ragworth.data import Contexts
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
-from ragworth.judging.graders.deterministic import DeterministicGrader
+from ragworth.judging.graders.text import DeterministicGrader
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
 
 ALL = ("retrieve", "annotate.abstention", "answer", "grade.deterministic", "grade.judge", "score")

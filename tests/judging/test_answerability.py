@@ -15,9 +15,8 @@ import pytest
 
 import ragworth
 from ragworth.core.errors import InputError, ModelError
-from ragworth.judging.annotators.annotation import annotate
-from ragworth.judging.answerability import answerability_labels, calibrate
-from ragworth.judging.labels import choose_label_method
+from ragworth.judging.labels import answerability_labels, calibrate, choose_label_method
+from ragworth.judging.runner import annotate
 from ragworth.llm.contract import Card, Choose, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.judging.annotators.samples import QUESTIONS, RUN, WORLD, by_passage, by_text, column

@@ -15,7 +15,6 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.formats import outcomes as outcome_files
 from ragworth.formats.grades import THREE_WAY
-from ragworth.judging.graders.rated_coverage import read_coverage
 from ragworth.label import judge_tables
 from ragworth.label.dataset import LabelledData
 from ragworth.label.exports import export_labels
@@ -28,6 +27,7 @@ from ragworth.label.selection import Selection, select_items
 from ragworth.label.tasks import LABEL_TASKS, load_task
 from ragworth.label.tasks.custom import parse_custom_task
 from ragworth.label.utf16 import from_utf16, to_utf16
+from ragworth.studies.rated_coverage import read_coverage
 from tests.label.samples import any_value, labels_of, scale_size, small_source
 
 

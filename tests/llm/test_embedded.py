@@ -13,8 +13,8 @@ from ragworth.calls.job import Job
 from ragworth.calls.serialization import model_digest
 from ragworth.core.errors import ModelError
 from ragworth.data.conversations import turns_of
-from ragworth.judging.answers.rewriter import QueryRewriter
 from ragworth.judging.contract import run_task
+from ragworth.judging.rewriter import QueryRewriter
 from ragworth.llm import embedded
 from ragworth.llm.fingerprint import sha256
 from ragworth.llm.prompts import load_prompt

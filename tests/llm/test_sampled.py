@@ -11,8 +11,9 @@ from scipy import stats
 
 from ragworth.calls.serialization import model_digest
 from ragworth.llm.contract import Choose, Chosen, Failure, Generate, Generated, Output, Prompt, Usage
-from ragworth.llm.sampled import SampledModel, wilson_interval
+from ragworth.llm.sampled import SampledModel
 from ragworth.llm.scripted import Scripted
+from ragworth.stats.range_intervals import plain_wilson_interval
 
 PROMPT = Prompt.chat("Is it so?")
 
@@ -54,7 +55,7 @@ def chosen(texts: Sequence[str], labels: tuple[str, ...], samples: int = 0) -> C
 @given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_intervals_are_wilsons(drawn: tuple[int, int]) -> None:
     successes, number = drawn
-    low, high = wilson_interval(successes, number)
+    low, high = plain_wilson_interval(successes, number, 0.95)
     found = stats.binomtest(successes, number).proportion_ci(0.95, method="wilson")
     assert low == pytest.approx(found.low, abs=1e-12)
     assert high == pytest.approx(found.high, abs=1e-12)
@@ -67,7 +68,7 @@ def test_labels_are_counted() -> None:
     assert found.probabilities == (0.5, 0.25)
     assert found.mass == 0.75
     assert found.estimator == "sampled(4)"
-    assert (found.low[0], found.high[0]) == wilson_interval(2, 4)
+    assert (found.low[0], found.high[0]) == plain_wilson_interval(2, 4, 0.95)
     assert found.usage == Usage(5, 4, 0.1)
 
 
@@ -90,7 +91,7 @@ def test_nothing_said_is_not_nothing_known() -> None:
     found = chosen(["maybe"] * 16, ("yes", "no"))
     assert found.probabilities == (0.0, 0.0)
     assert found.low == (0.0, 0.0)
-    assert found.high == (wilson_interval(0, 16)[1],) * 2
+    assert found.high == (plain_wilson_interval(0, 16, 0.95)[1],) * 2
     assert found.high[0] == pytest.approx(0.194, abs=0.001)
 
 

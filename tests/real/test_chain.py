@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import ragworth
-from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging import ANNOTATORS
 from ragworth.llm.contract import Model
 
 pytestmark = [pytest.mark.real, pytest.mark.model]

@@ -9,7 +9,7 @@ import pytest
 
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError, MissingInputError
-from ragworth.judging.answers.rewriter import EMPTY_REWRITE
+from ragworth.judging.rewriter import EMPTY_REWRITE
 from ragworth.llm.contract import Choose, Failure, Generate, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.rewriting.labels import EMPTY_CONTEXT, RewriteLabelling, context_key, retrieve_by_text

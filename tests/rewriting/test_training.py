@@ -15,7 +15,7 @@ import pytest
 
 from ragworth.core.errors import InputError, ModelError, RagworthError
 from ragworth.data.conversations import turns_of
-from ragworth.judging.answers.rewriter import render_turn
+from ragworth.judging.rewriter import render_turn
 from ragworth.llm import llm
 from ragworth.llm.contract import Score, Scored, ScoringModel
 from ragworth.llm.prompts import load_prompt

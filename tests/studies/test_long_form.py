@@ -17,11 +17,11 @@ from scipy import stats
 import ragworth
 from ragworth.core.errors import FormatError, InputError
 from ragworth.data import Outcomes, Ratings
-from ragworth.judging.graders.rated_coverage import answer_coverage
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.results import Results
 from ragworth.studies.long_form import LongForm
+from ragworth.studies.rated_coverage import answer_coverage
 from ragworth.studies.run import build_study, plan_study
 from tests.studies.planted import contexts, given
 

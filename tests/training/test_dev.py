@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from training.reader import dev
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
 from ragworth.llm.local.adapter import Adapter

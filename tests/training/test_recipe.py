@@ -15,7 +15,7 @@ from training.reader.sources import Question, Seen, Unanswered, musique, nomirac
 from training.reader.texts import holds
 from training.reader.wider import Wider
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from tests.training.samples import FERRY, MILLS, RIVERS, TOWNS, as_nq, mill_of, write
 
 HASH = "edc52d6685a106ee2c5ac70c23d6fdc91b74cce05811dfe3bb5d1a6a91724943"

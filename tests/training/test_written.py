@@ -12,7 +12,7 @@ from training.reader.sources import plain, seen
 from training.reader.texts import holds
 from training.reader.written import Group
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from tests.training.samples import FERRY
 
 MARKED = ("answering", "disputed", "seeming")

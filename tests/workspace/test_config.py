@@ -11,8 +11,7 @@ import pytest
 
 from ragworth.cli.init import judging_kinds
 from ragworth.core.errors import FormatError, InputError
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging import ANNOTATORS, GRADERS
 from ragworth.workspace import config
 from ragworth.workspace.config import AnswerConfig, BudgetConfig, CollectionConfig, ModelSpec, TaskConfig
 from ragworth.workspace.init import template_text

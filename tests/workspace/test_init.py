@@ -21,7 +21,7 @@ from ragworth.data import Judgments
 from ragworth.data.collection import Collection, merge_collections
 from ragworth.evaluation.inputs import load_inputs
 from ragworth.formats import outcomes, texts
-from ragworth.judging.answers.writer import read_answers
+from ragworth.judging.answers import read_answers
 from ragworth.retrieval import StepContext, check
 from ragworth.workspace import config
 from ragworth.workspace.init import TEMPLATES, fill_template, init_workspace, template_text

@@ -22,7 +22,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import ragworth
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Failure, Prompt, PromptMessage
 from ragworth.llm.local.adapter import Adapter

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import ragworth
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from training.reader import written
 from training.reader.examples import DEV, WRITTEN
 from training.reader.sources import lines, plain, seen

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from ragworth.llm.contract import Prompt, PromptMessage
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 

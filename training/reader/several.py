@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from training.reader import written
 from training.reader.examples import ALL_PARTS, SOME_PARTS, Example
 from training.reader.invented import KINDS, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from training.reader.examples import TABLE, TABLE_WITHOUT, Example
 from training.reader.invented import KINDS, World
 from training.reader.texts import styled

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from training.reader import several, tables, written
 from training.reader.attacks import attacked, faq
 from training.reader.examples import CONTRADICTED, OTHER_YEAR, Example

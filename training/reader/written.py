@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from ragworth.judging.answerability import NO_RESPONSE_LABEL
+from ragworth.judging.labels import NO_RESPONSE_LABEL
 from training.reader.examples import WRITTEN, Example
 from training.reader.texts import holds, styled
 

@@ -36,7 +36,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @click.group(
     "annotate",
     cls=RegistryGroup,
-    registry="ragworth.judging.annotators:ANNOTATORS",
+    registry="ragworth.judging:ANNOTATORS",
     maker="ragworth.cli.annotate:command_for",
     short_help="Judge passages or contexts by asking a model.",
 )
@@ -55,7 +55,7 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a kind."""
-    from ragworth.judging.annotators import ANNOTATORS
+    from ragworth.judging import ANNOTATORS
     from ragworth.judging.contract import options_of
 
     chosen = ANNOTATORS.get(kind)
@@ -100,9 +100,9 @@ def annotate_files(
     **given: Any,
 ) -> None:
     """Read, check, judge, write."""
-    from ragworth.judging.annotators import ANNOTATORS, annotation
-    from ragworth.judging.annotators.hop_contribution import split_by_hops
+    from ragworth.judging import ANNOTATORS, runner
     from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.contribution.kinds import split_by_hops
     from ragworth.judging.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
@@ -116,10 +116,10 @@ def annotate_files(
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         work = stack.enter_context(open_job(asked, calling, None))
-        annotator = annotation.build_annotator(kind, work.card, found.collection, prompts, given, book)
+        annotator = runner.build_judge(ANNOTATORS, kind, work.card, found.collection, prompts, given, book)
         if hop_table is not None:
             annotator = split_by_hops(annotator, hop_table)
-        things = annotation.annotation_items(annotator, found.contexts, found.collection, wanted.k)
+        things = runner.annotation_items(annotator, found.contexts, found.collection, wanted.k)
         things = sample_by_query(things, wanted.limit, wanted.sample)
         if calling.dry_run:
             click.echo(str(plan_task(annotator, things, work)))
@@ -143,7 +143,7 @@ def _compare_texts(
     kind: str, found: Any, wanted: Any, settings: dict[str, Any], output: str | None, look: str, calling: CallOptions
 ) -> None:
     """Judge without a model."""
-    from ragworth.judging.annotators.annotation import annotate
+    from ragworth.judging.runner import annotate
 
     if calling.dry_run:
         click.echo("no model is asked")

@@ -32,7 +32,7 @@ class LateOptionsCommand(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         if not self._whole:
-            from ragworth.judging.answers.writer import AnswerWriter
+            from ragworth.judging.answers import AnswerWriter
             from ragworth.judging.contract import options_of
 
             options = click.command("settings")(setting_options(options_of(AnswerWriter))(lambda: None)).params
@@ -83,7 +83,7 @@ def command(
     """
     from ragworth import formats
     from ragworth.data import ANSWERED_STATUSES
-    from ragworth.judging.answers import answering
+    from ragworth.judging import answers
     from ragworth.judging.contract import plan_task, run_task
     from ragworth.judging.text_lookup import sample_by_query
 
@@ -94,8 +94,8 @@ def command(
     found = read_collection(wanted)
     asked = open_named_model(model, settings)
     with closing(asked), open_job(asked, calling, None) as work:
-        writer = answering.build_writer(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
-        things = answering.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
+        writer = answers.build_writer(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
+        things = answers.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
         things = sample_by_query(things, wanted.limit, wanted.sample)
         if calling.dry_run:
             click.echo(str(plan_task(writer, things, work)))

@@ -143,22 +143,22 @@ def assign_command(
     from ragworth.build.nuggets.assignment import NuggetGrader, assigned_answers
     from ragworth.build.nuggets.files import read_nuggets, write_assignments
     from ragworth.data.collection import Collection
-    from ragworth.judging.answers.writer import read_answers
+    from ragworth.judging.answers import read_answers
     from ragworth.judging.contract import plan_task, run_task
-    from ragworth.judging.graders.grading import grading_task, to_answer_book
+    from ragworth.judging.runner import to_answer_book
     from ragworth.judging.text_lookup import TextLookup
 
     calling = CallOptions(**given)
     lists, book = read_nuggets(nuggets), to_answer_book(read_answers(answers))
     with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as job:
-        grader = NuggetGrader(job.card, TextLookup(Collection()), book, prompts, lists=lists)
-        task, graded = grading_task(grader, book.answers)
+        grader = NuggetGrader(job.card, TextLookup(Collection()), prompts, book=book, lists=lists)
+        items = grader.items(book.answers)
         if calling.dry_run:
-            click.echo(str(plan_task(task, graded, job)))
+            click.echo(str(plan_task(grader, items, job)))
             return
         print_capabilities(job.card, calling)
         with report_job(job, calling):
-            result = run_task(task, graded, job)
+            result = run_task(grader, items, job)
             if output:
                 write_assignments(assigned_answers(grader, result), output)
             if outcomes:

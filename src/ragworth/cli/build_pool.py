@@ -57,8 +57,9 @@ def pool_command(
     """
     from ragworth.build.pooling import pool_contexts, scale_notes, unjudged_items
     from ragworth.core.errors import format_count
-    from ragworth.judging.annotators.annotation import build_annotator
+    from ragworth.judging import ANNOTATORS
     from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.runner import build_judge
     from ragworth.judging.text_lookup import sample_by_query
 
     calling = CallOptions(**{name: given.pop(name) for name in CallOptions.__dataclass_fields__})
@@ -77,7 +78,7 @@ def pool_command(
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
         job = stack.enter_context(open_job(asked, calling, None))
-        annotator = build_annotator("relevance", job.card, found.collection, prompts, {"graded": graded})
+        annotator = build_judge(ANNOTATORS, "relevance", job.card, found.collection, prompts, {"graded": graded})
         pooled, of = format_count(pool.frame.height, "pooled passage"), format_count(len(pool.systems), "system")
         click.echo(f"{pooled} of {of}, {len(items):,} to judge")
         print_notes((*found.notes, *scale_notes(found.collection.relevance, highest)), calling.quiet)

@@ -50,8 +50,8 @@ def with_given_answers(found: Any, path: str | None, wanted: Any) -> tuple[Any, 
     if path is None:
         return found, None
     from ragworth.core.errors import InputError
-    from ragworth.judging.answers.writer import read_answers
-    from ragworth.judging.graders.grading import to_answer_book
+    from ragworth.judging.answers import read_answers
+    from ragworth.judging.runner import to_answer_book
 
     if wanted.k is not None:
         raise InputError("the passages of given answers are those that were shown", remedy="leave out --depth")

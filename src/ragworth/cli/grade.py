@@ -34,7 +34,7 @@ from ragworth.cli.task_output import (
 @click.group(
     "grade",
     cls=RegistryGroup,
-    registry="ragworth.judging.graders.grading:GRADERS",
+    registry="ragworth.judging:GRADERS",
     maker="ragworth.cli.grade:command_for",
     short_help="Grade answers: by comparing texts, or by asking a model.",
 )
@@ -54,8 +54,8 @@ def command() -> None:
 
 def command_for(kind: str) -> click.Command:
     """The command of a grader."""
+    from ragworth.judging import GRADERS
     from ragworth.judging.contract import options_of
-    from ragworth.judging.graders.grading import GRADERS
 
     chosen = GRADERS.get(kind)
 
@@ -103,9 +103,9 @@ def grade_files(
 ) -> None:
     """Read, check, grade, write."""
     from ragworth.core.errors import format_count
-    from ragworth.judging.answers.writer import read_answers
-    from ragworth.judging.contract import plan_task
-    from ragworth.judging.graders import grading
+    from ragworth.judging import GRADERS, runner
+    from ragworth.judging.answers import read_answers
+    from ragworth.judging.contract import plan_task, run_task
     from ragworth.judging.text_lookup import sample_by_query
 
     wanted = take_collection_options(given)
@@ -114,7 +114,7 @@ def grade_files(
     if "tokens" in given:
         found = found._replace(collection=found.collection.counting(given.pop("tokens")))
     contexts = found.contexts.cut(wanted.k) if found.contexts is not None and wanted.k else found.contexts
-    book = grading.to_answer_book(answers, contexts)
+    book = runner.to_answer_book(answers, contexts)
     things = sample_by_query(book.answers, wanted.limit, wanted.sample)
 
     def tell_all(result: Any) -> None:
@@ -124,14 +124,14 @@ def grade_files(
         short = label_shares(result) if "label" in result.frame.columns else aspect_summary(result.frame)
         print_rows(result.frame, look, short, None if quiet else output)
 
-    if not grading.GRADERS.get(kind).asks_model:
+    if not GRADERS.get(kind).asks_model:
         plan = given.pop("dry_run")
-        grader = grading.build_grader(kind, None, found.collection, book, None, given)
+        grader = runner.build_judge(GRADERS, kind, None, found.collection, None, given, book)
         if plan:
-            number = len(grading.grading_task(grader, things)[1])
+            number = sum(map(grader.judged, grader.items(things)))
             click.echo(f"{format_count(number, 'answer')} would be graded; no model is asked")
             return
-        result = grading.run_grading(grader, things, None)
+        result = run_task(grader, grader.items(things), None)
         tell_all(result)
         stop_if_none(result.frame, "outcome")
         return
@@ -142,13 +142,13 @@ def grade_files(
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(given.pop("model"), given.pop("settings"))))
         work = stack.enter_context(open_job(asked, calling, None))
-        grader = grading.build_grader(kind, work.card, found.collection, book, prompts, given)
+        grader = runner.build_judge(GRADERS, kind, work.card, found.collection, prompts, given, book)
         if calling.dry_run:
-            click.echo(str(plan_task(*grading.grading_task(grader, things), work)))
+            click.echo(str(plan_task(grader, grader.items(things), work)))
             return
         print_capabilities(work.card, calling)
         with report_job(work, calling):
-            result = grading.run_grading(grader, things, work)
+            result = run_task(grader, grader.items(things), work)
             tell_all(result)
         stop_if_none(result.frame, "outcome")
 
@@ -157,7 +157,7 @@ def label_shares(result: Any) -> Any:
     """For each system, the shares of its answers with each label, and the mean outcome."""
     import polars as pl
 
-    from ragworth.judging.graders.deterministic import GRADER_VALUES
+    from ragworth.judging.graders.text import GRADER_VALUES
 
     number = pl.col("label").is_not_null().sum()
     shares = [

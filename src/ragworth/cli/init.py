@@ -59,8 +59,7 @@ def command(folder: str, template: str | None, model: str, columns: tuple[str, .
 
 def judging_kinds() -> dict[str, dict[str, str]]:
     """The titles of kinds of judgment and of graders, by table."""
-    from ragworth.judging.annotators import ANNOTATORS
-    from ragworth.judging.graders.grading import GRADERS
+    from ragworth.judging import ANNOTATORS, GRADERS
 
     registries: dict[str, Any] = {"judgments": ANNOTATORS, "grades": GRADERS}
     return {table: {name: each.get(name).title for name in each.names()} for table, each in registries.items()}

@@ -151,7 +151,7 @@ def _choose_model(options: InputOptions, known: Any) -> Any:
 
 def describe_asking(space: Any) -> str:
     """In one line, what is asked of which model."""
-    from ragworth.judging.annotators import ANNOTATORS
+    from ragworth.judging import ANNOTATORS
 
     asked: dict[str, list[str]] = {}
     for kind, task in space.judgments.items():

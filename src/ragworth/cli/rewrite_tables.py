@@ -169,8 +169,8 @@ def _sample(
     turns: list[Any], model: str, settings: tuple[str, ...], prompts: str | None, way: Any, calling: CallOptions
 ) -> Any:
     """Rewrites by a model; None after a plan was printed."""
-    from ragworth.judging.answers.rewriter import QueryRewriter
     from ragworth.judging.contract import plan_task, run_task
+    from ragworth.judging.rewriter import QueryRewriter
 
     with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, len(turns)) as work:
         rewriter = QueryRewriter(work.card, prompts, **way)

@@ -36,7 +36,7 @@ def command(
 
     from ragworth import formats
     from ragworth.core.errors import InputError
-    from ragworth.judging.annotators.key_token_tuning import tune_key_tokens
+    from ragworth.studies.key_token_tuning import tune_key_tokens
 
     judged = _read(confidence)
     if lacking := sorted({"query", "passage", "answer_tokens", "surprisals_alone"} - set(judged.columns)):

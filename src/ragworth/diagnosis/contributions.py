@@ -18,8 +18,8 @@ from ragworth.diagnosis.rules import (
     CONTRIBUTION_FINDINGS,
     ContributionDiagnosis,
 )
+from ragworth.judging.contribution.outcomes import LEAST
 from ragworth.judging.contribution.rows import carrying, context_rows
-from ragworth.judging.contribution.summary import LEAST
 
 SENTENCE_LABELS = {"unsupported-sentence": "neither", "contradicted-sentence": "contradicted"}
 """Findings about sentences, with the label of the judge."""

@@ -33,15 +33,10 @@ from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import expensive_task, task_settings
 from ragworth.evaluation.trust_checks import check_trust
 from ragworth.formats.contract import LoadedCollection
-from ragworth.judging.annotators import ANNOTATORS, annotation
-from ragworth.judging.annotators.contract import NO_MODEL
-from ragworth.judging.answers.answer_book import AnswerBook
-from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
-from ragworth.judging.contract import options_by_name
-from ragworth.judging.graders import grading
-from ragworth.judging.graders.contract import Grader
-from ragworth.judging.graders.grading import GRADERS
-from ragworth.judging.text_lookup import TextLookup
+from ragworth.judging import ANNOTATORS, GRADERS, runner
+from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
+from ragworth.judging.contract import NO_MODEL, Grader, options_by_name
+from ragworth.judging.text_lookup import AnswerBook, TextLookup
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
 from ragworth.retrieval.steps.given_run import Run
@@ -129,7 +124,7 @@ def _check_names(space: Workspace, problems: Problems) -> None:
 
 def _check_hops(space: Workspace, problems: Problems) -> None:
     if isinstance(space.hops, TaskConfig):
-        from ragworth.judging.annotators.contribution import ContributionAnnotator
+        from ragworth.judging.contribution.kinds import ContributionAnnotator
 
         problems.of(
             partial(options_by_name, ContributionAnnotator, dict(space.hops.settings), "hops"), "judgments", "hops"
@@ -217,10 +212,10 @@ class WorkspaceChecker:
             )
         settings = task_settings(task, self.space)
         if not chosen.asks_model:
-            annotation.build_annotator(kind, NO_MODEL, self.texts, self.folder, settings)
+            runner.build_judge(ANNOTATORS, kind, NO_MODEL, self.texts, self.folder, settings)
             return
         with self.models.job(task.model, plan=True) as job:
-            annotation.build_annotator(kind, job.card, self.texts, self.folder, settings)
+            runner.build_judge(ANNOTATORS, kind, job.card, self.texts, self.folder, settings)
 
     def _readable(self, what: str) -> None:
         if not self.texts.queries.height or not self.texts.passages.height:
@@ -253,17 +248,16 @@ class WorkspaceChecker:
             raise InputError(f"grades.{kind} grades answers, and there are none", remedy="add [answers], or its file")
         book = self._book()
         if not chosen.asks_model:
-            self._parted(grading.build_grader(kind, None, self.texts, book, self.folder, settings))
+            self._parted(runner.build_judge(GRADERS, kind, None, self.texts, self.folder, settings, book))
             return
         with self.models.job(task.model, plan=True) as job:
-            grader = grading.build_grader(kind, job.card, self.texts, book, self.folder, settings)
+            grader = runner.build_judge(GRADERS, kind, job.card, self.texts, self.folder, settings, book)
         self._parted(grader)
-        _ = grader.template
 
     def _parted(self, grader: Grader) -> None:
         """Refuse answers that can't be graded, and mention a limit that may be the reason."""
         try:
-            grading.grading_task(grader, grader.book.answers)
+            grader.items(grader.book.answers)
         except MissingInputError as error:
             if not self.material.limited:
                 raise
@@ -278,7 +272,7 @@ class WorkspaceChecker:
         """The answers to expect, without their texts; those of one system represent all."""
         writing, answers = self.space.answers, self.material.answers
         if answers is not None:
-            return grading.to_answer_book(answers)
+            return runner.to_answer_book(answers)
         assert writing is not None
         systems = [
             *list(self.material.systems)[:1],

@@ -11,7 +11,7 @@ from ragworth.data import Answers, Outcomes
 from ragworth.data.coercion import duplicate_rows
 from ragworth.data.tables import Note
 from ragworth.formats.contract import LoadedCollection
-from ragworth.judging.answers.writer import AnsweringResult, shown_contexts
+from ragworth.judging.answers import AnsweringResult, shown_contexts
 
 
 def join_outcomes(files: Sequence[Outcomes], logs: Sequence[LoadedCollection]) -> Outcomes:

@@ -19,7 +19,7 @@ from ragworth.evaluation.input_systems import LoadedSystems, load_systems, name_
 from ragworth.evaluation.scope import EvaluationScope
 from ragworth.evaluation.stage_cache import file_digest, frame_digest
 from ragworth.formats.contract import LoadedCollection
-from ragworth.judging.answers.writer import AnsweringResult
+from ragworth.judging.answers import AnsweringResult
 from ragworth.judging.text_lookup import check_positive_count as whole_number
 from ragworth.judging.text_lookup import sample_by_hash, sample_queries
 from ragworth.retrieval import Pipeline, StepContext

@@ -15,10 +15,8 @@ from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.core.registry import Registry
 from ragworth.evaluation.trust_checks import ServerConsent
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.annotators.contract import Annotator
-from ragworth.judging.graders.contract import Grader
-from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging import ANNOTATORS, GRADERS
+from ragworth.judging.contract import Annotator, Grader
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace

@@ -12,7 +12,7 @@ import polars as pl
 from ragworth.core.errors import format_count, format_list, quote_short
 from ragworth.data import Answers, Judgments, Outcomes, Ratings
 from ragworth.data.collection import Collection
-from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
+from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
 from ragworth.metrics.scoring_job import spelling_hint
 from ragworth.workspace.problems import Problems
 

@@ -22,9 +22,8 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.output import build_manifest
 from ragworth.evaluation.stage_cache import StageCache
 from ragworth.evaluation.state import Console, EvaluationState, SilentConsole, StagePlan
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.answers.writer import AnsweringResult
-from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging import ANNOTATORS, GRADERS
+from ragworth.judging.answers import AnsweringResult
 from ragworth.metrics.parsing import try_parse
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline

@@ -18,7 +18,7 @@ from ragworth.data.collection import Collection
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool, StageProgress, may_succeed_later, run_metered
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
-from ragworth.judging.answers.writer import AnsweringResult
+from ragworth.judging.answers import AnsweringResult
 from ragworth.judging.contract import FindingT, ItemT, ResultT, Task, plan_task, run_task
 from ragworth.llm.prompts.template import Template
 from ragworth.results import SINGLE_ANSWERS

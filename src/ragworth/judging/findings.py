@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -12,8 +13,8 @@ from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import ModelError, format_count
-from ragworth.data import OK
-from ragworth.llm.contract import Card, Usage
+from ragworth.data import OK, Outcomes
+from ragworth.llm.contract import Card, Scored, Usage
 from ragworth.llm.prompts.template import Template
 
 CUT = "cut"
@@ -78,6 +79,16 @@ def reject_cut_passage(usage: Usage, keep: bool, raw: str | None = None) -> None
         raise NoValue(cut.status, cut.detail, raw)
 
 
+def answer_logprobs(scored: Scored) -> Sequence[float]:
+    """Return the log-probability of each token of an answer; raises `NoValue` if there are none, or none possible."""
+    logs = scored.trace.logprobs
+    if not logs:
+        raise NoValue("empty-continuation", "the answer has no tokens")
+    if sum(logs) > 0:
+        raise NoValue("malformed", "a log-probability is above 0")
+    return logs
+
+
 def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
     """Describe the source of a value in one line: model, prompts with versions, and method."""
     name = f"{card.backend}:{card.name}" if not card.name.startswith(card.backend) else card.name
@@ -86,15 +97,18 @@ def describe_source(card: Card, prompts: Sequence[Template], *how: str) -> str:
 
 
 def aspect_rows(
-    keys: Mapping[str, Any], aspects: Sequence[str], found: AspectValues | NoValue, source: str
+    keys: Mapping[str, Any], aspects: Sequence[str], found: AspectValues | NoValue, source: str, origin: str = ""
 ) -> list[dict[str, Any]]:
-    """Return a row for each aspect, with its value or reason; details go into the first row."""
+    """Return a row for each aspect, with its value or reason; details go into the first row.
+
+    ``origin``: what the source ends with, after the estimator.
+    """
     rows = []
     for number, aspect in enumerate(aspects):
         value = found if isinstance(found, NoValue) else found.values[aspect]
         detail = found.detail if isinstance(found, AspectValues) and number == 0 else {}
         how = f" · {found.estimator}" if isinstance(found, AspectValues) and found.estimator else ""
-        row = {**keys, "aspect": aspect, "value": None, "status": OK, "source": source + how, **detail}
+        row = {**keys, "aspect": aspect, "value": None, "status": OK, "source": f"{source}{how}{origin}", **detail}
         if isinstance(value, NoValue):
             row |= {"status": value.status, "reason": value.detail}
             row |= {"raw": value.raw} if value.raw is not None else {}
@@ -115,6 +129,47 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     return [_encodable(each) for each in value] if isinstance(value, list) else value
+
+
+def fold_repeats(
+    rows: Iterable[Mapping[str, Any]], details: Mapping[str, Any], averaged: Sequence[str], expected: int
+) -> pl.DataFrame:
+    """Return a row for each (system, query, aspect), in order of appearance: the mean of the repeats with a value.
+
+    ``averaged``: details that are averaged as well. ``expected``: how many repeats there should be, if that is known.
+    """
+    together: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        together.setdefault((row["system"], row["query"], row["aspect"]), []).append(row)
+    own = {"reason": pl.String, "raw": pl.String, "repeats": pl.Int64, "of": pl.Int64, "each": pl.List(pl.Float64)}
+    outcomes = [_outcome(each, averaged, expected) for each in together.values()]
+    return frame_from_rows(outcomes, {**Outcomes.schema, **own, **details})
+
+
+def _outcome(rows: Sequence[Mapping[str, Any]], averaged: Sequence[str], expected: int) -> dict[str, Any]:
+    values = [row["value"] for row in rows]
+    good = [value for value in values if value is not None]
+    facts = {"repeats": len(good), "of": max(len(rows), expected), "each": values}
+    if len(rows) == 1:
+        return {**rows[0], **facts}
+    first = next((row for row in rows if row["status"] == OK), rows[0])
+    kept = {name: first.get(name) for name in ("system", "query", "aspect", "status", "source")}
+    reason = {} if good else {"reason": first.get("reason"), "raw": first.get("raw")}
+    means = {name: fmean(known) for name in averaged if (known := [row[name] for row in rows if name in row])}
+    return {**kept, **reason, **means, **facts, "value": fmean(good) if good else None}
+
+
+def repeat_notes(frame: pl.DataFrame) -> list[str]:
+    """Say how many outcomes come from fewer repeats than they should."""
+    known = frame.filter(pl.col("repeats") > 0)
+    partly = known.filter(pl.col("repeats") < pl.col("of")).height
+    if not partly:
+        return []
+    number = f"{known['of'][0]} repeats" if known["of"].n_unique() == 1 else "all their repeats"
+    return [
+        f"{partly:,} of {format_count(known.height, 'outcome')} {'comes' if partly == 1 else 'come'} from fewer than "
+        f"{number}: the other answers are missing or could not be graded"
+    ]
 
 
 def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:

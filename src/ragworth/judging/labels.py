@@ -1,21 +1,23 @@
-"""Ask a model for one of a few labels: by their probabilities, or by parsing its text."""
+"""Ask a model for one of a few labels: by their probabilities, by parsing its text, or by whether it declines."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, TypeVar, cast
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError, PromptError, format_list
-from ragworth.judging.contract import option
 from ragworth.judging.findings import require_abilities
 from ragworth.llm.contract import LENGTH, Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 from ragworth.llm.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
 from ragworth.llm.prompts.template import Template
+
+T = TypeVar("T")
 
 LABEL_METHODS = ("auto", "labels", "parsed", "answerability")
 REFUSED = "refused"
@@ -77,6 +79,24 @@ class LabelScale:
     def numbers(low: int, high: int) -> LabelScale:
         """The whole numbers of a range."""
         return LabelScale(tuple(map(str, range(low, high + 1))), tuple(map(float, range(low, high + 1))))
+
+    @staticmethod
+    def declared(template: Template) -> LabelScale:
+        """The labels of a prompt that declares their scores itself: ``labels: GOOD = 1, BAD = 0``."""
+        try:
+            scores = tuple(float(meaning) for _, meaning in template.reply.labels)
+        except ValueError:
+            scores = ()
+        if len(scores) < 2 or not all(map(math.isfinite, scores)):
+            raise PromptError(
+                "it declares no labels with scores",
+                file=template.file,
+                line=template.reply.line,
+                expected="a section [reply] with labels: GOOD = 1, BAD = 0",
+            )
+        labels = tuple(label for label, _ in template.reply.labels)
+        own = replace(template.reply, labels=tuple(zip(labels, labels, strict=True)))
+        return LabelScale(labels, scores, reply=own)
 
     def for_prompt(self, template: Template) -> LabelScale:
         """The scale as this prompt writes it; a declaration that doesn't fit is an error.
@@ -201,13 +221,6 @@ NO_LABELS = LabelScale((), ())
 """For prompts whose replies aren't read in a way that a prompt could declare."""
 
 
-def label_method_option() -> str:
-    """The setting of a kind that supports both methods."""
-    return option(
-        "auto", "by label probabilities, by what the model writes, or by whether it declines", choices=LABEL_METHODS
-    )
-
-
 LabelMethod = Literal["labels", "parsed", "answerability"]
 
 
@@ -261,6 +274,16 @@ def _likeliest(chosen: Chosen, scale: LabelScale) -> LabelResult:
     )
 
 
+def all_found(findings: Sequence[T | NoValue]) -> list[T]:
+    """Return findings of which none is missing; raises the first reason."""
+    found: list[T] = []
+    for one in findings:
+        if isinstance(one, NoValue):
+            raise one
+        found.append(one)
+    return found
+
+
 def parse_label(made: Generated, scale: LabelScale) -> LabelResult:
     """Parse the label from a model's text; raise the reason, with the text, if there is none.
 
@@ -292,3 +315,68 @@ def _unwrap_json_label(text: str) -> str:
     if isinstance(inside, float) and inside.is_integer():
         inside = int(inside)
     return str(inside) if isinstance(inside, str | int) and not isinstance(inside, bool) else text
+
+
+NO_RESPONSE_LABEL = "NO-RESPONSE"
+"""What prompts tell a model to write if it declines."""
+
+REFUSAL_LABELS = ("I", "Sorry", "Unknown")
+"""How models begin when they decline in other words. If it costs nothing, their probability counts too."""
+
+
+RATED_ANSWERABILITY_NOTE = (
+    "the ratings are answerability, not graded quality: the probability that the model answers the sub-question from "
+    "the text, mapped to 0–5"
+)
+
+DECLINING = LabelScale((NO_RESPONSE_LABEL,), (1.0,), ("abstained",))
+"""The only label of prompts for answers. A prompt file may declare another word: ``labels: UNKNOWN = abstained``."""
+
+
+def declining_label(template: Template) -> str:
+    """What this prompt tells a model to write if it declines."""
+    return next(iter(DECLINING.for_prompt(template).written))
+
+
+def answerability_labels(card: Card, label: str = NO_RESPONSE_LABEL) -> tuple[str, ...]:
+    """Labels whose probability is asked for. Each may cost an extra call to an endpoint, so endpoints get only one."""
+    return (label,) if card.endpoint else (label, *(word for word in REFUSAL_LABELS if word != label))
+
+
+def calibrate(p: float, card: Card) -> float:
+    """Calibrate a probability of declining: divide its log-odds by the model's temperature, if it has one."""
+    p = min(1.0, p)
+    if card.declining is None or p in (0, 1):
+        return p
+    odds = (math.log(p) - math.log1p(-p)) / card.declining
+    small = math.exp(-abs(odds))  # never too large a number, whatever the odds
+    return 1 / (1 + small) if odds >= 0 else small / (1 + small)
+
+
+def name_p(card: Card, *, calibrated: bool) -> tuple[str, ...]:
+    """Name the p that counts, for the source of a value: nothing if the model has only its own."""
+    if card.declining is None:
+        return ()
+    return (f"calibrated p (log-odds / {card.declining:g})" if calibrated else "raw p",)
+
+
+def ask_answerability(
+    prompt: Prompt, scale: LabelScale, card: Card, label: str = NO_RESPONSE_LABEL
+) -> Program[LabelResult]:
+    """Turn the probability that the model answers from a passage into a value on the scale, from lowest to highest.
+
+    A model that was taught to read and to decline is no judge: asked for a label, it says anything. 1 less its
+    probability of declining is a judgment of relevance as good as it can give.
+    """
+    (outcome,) = yield [Choose(prompt, answerability_labels(card, label))]
+    chosen = require_response(outcome, Chosen)
+    answers = 1 - calibrate(chosen.probabilities[0], card)
+    low, high = min(scale.values), max(scale.values)
+    expected = low + answers * (high - low)
+    number = min(range(len(scale.values)), key=lambda n: (abs(scale.values[n] - expected), n))
+    shares = (answers, 1 - answers) if len(scale.values) == 2 else None
+    mapped = ("mapped to 0–5",) if scale is RATING_SCALE else ()
+    estimator = ", ".join(("answerability", *name_p(card, calibrated=True), *mapped))
+    return LabelResult(
+        scale.labels[number], scale.values[number], chosen.usage, None, shares, expected, None, estimator
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from ragworth.llm.contract import (
     Model,
     Prompt,
 )
+from ragworth.stats.range_intervals import plain_wilson_interval
 
 
 class SampledModel:
@@ -109,7 +109,7 @@ def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
         if matching:
             counts[max(matching, key=lambda i: len(labels[i]))] += 1
     number = len(begins)
-    bounds = [wilson_interval(count, number) for count in counts]
+    bounds = [plain_wilson_interval(count, number, 0.95) for count in counts]
     return Chosen(
         tuple(count / number for count in counts),
         tuple(low for low, _ in bounds),
@@ -123,16 +123,6 @@ def _starts_with_label(text: str, label: str) -> bool:
     """Whether a text begins with a label as a whole word."""
     after = text[len(label) : len(label) + 1]
     return text.startswith(label) and not (label[-1:].isalnum() and after.isalnum())
-
-
-def wilson_interval(successes: int, number: int, z: float = 1.959963984540054) -> tuple[float, float]:
-    """Wilson's interval for a share of ``number`` draws: within 0 and 1, with a width at both ends."""
-    share = successes / number
-    middle = share + z * z / (2 * number)
-    half = z * math.sqrt(share * (1 - share) / number + z * z / (4 * number * number))
-    scale = 1 + z * z / number
-    low, high = (middle - half) / scale, (middle + half) / scale
-    return (0.0 if successes == 0 else low), (1.0 if successes == number else high)
 
 
 def open_model(

@@ -13,7 +13,7 @@ from ragworth.core.errors import InputError, MissingInputError, format_count, fo
 from ragworth.data import OK
 from ragworth.data.collection import Collection, plain_text
 from ragworth.data.conversations import Message, Turn
-from ragworth.judging.answers.turn_baselines import BASELINES
+from ragworth.judging.rewriter import BASELINES
 from ragworth.retrieval.history_terms import add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
 
@@ -90,7 +90,7 @@ def by_rules(turns: Sequence[Turn], rules: Sequence[str], collection: Collection
 
 
 def from_samples(frame: pl.DataFrame, name: str) -> list[Proposal | str]:
-    """Candidates from the rows of `ragworth.judging.answers.rewriter`; the status where there is no text."""
+    """Candidates from the rows of `ragworth.judging.rewriter`; the status where there is no text."""
     return [
         Proposal(row["query"], f"{name}-{row['sample'] + 1}", row["text"], row["source"])
         if row["status"] == OK

@@ -14,7 +14,7 @@ from ragworth.data import OK, Contexts
 from ragworth.data.collection import Collection
 from ragworth.judging.annotators.abstention import AbstentionAnnotator
 from ragworth.judging.annotators.confidence import ConfidenceAnnotator
-from ragworth.judging.annotators.contract import AnnotationItem, AnnotationResult, AnnotationUnit, Annotator
+from ragworth.judging.contract import AnnotationItem, Annotator, JudgingResult, Unit
 from ragworth.judging.findings import AspectValues
 from ragworth.judging.text_lookup import NO_RELEVANT, TextLookup
 from ragworth.llm.contract import Card
@@ -47,7 +47,7 @@ class Utility:
     def check(self, collection: Collection) -> None:
         """Refuse a collection that lacks something."""
 
-    def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
+    def values(self, contexts: Contexts, collection: Collection, results: Sequence[JudgingResult]) -> Values:
         """Values of all contexts, from what the annotators found."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class KeyEntropyUtility(Utility):
             )
         ]
 
-    def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
+    def values(self, contexts: Contexts, collection: Collection, results: Sequence[JudgingResult]) -> Values:
         return _outcome_values(results[0].frame)
 
 
@@ -85,7 +85,7 @@ class AnswerabilityUtility(Utility):
     def annotators(self, card: Card, collection: Collection, prompts: str | None) -> list[Annotator]:
         return [ContextAbstention(card, TextLookup(collection), prompts, prompt="answer")]
 
-    def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
+    def values(self, contexts: Contexts, collection: Collection, results: Sequence[JudgingResult]) -> Values:
         return _outcome_values(results[0].frame.with_columns((1 - pl.col("value")).alias("value")))
 
 
@@ -102,7 +102,7 @@ class GoldRankUtility(Utility):
         if collection.relevance is None:
             raise MissingInputError("gold-rank", "relevance labels", "there are none", give_input("qrels"))
 
-    def values(self, contexts: Contexts, collection: Collection, results: Sequence[AnnotationResult]) -> Values:
+    def values(self, contexts: Contexts, collection: Collection, results: Sequence[JudgingResult]) -> Values:
         assert collection.relevance is not None
         judged = collection.relevance.of("relevance").filter((pl.col("status") == OK) & (pl.col("value") >= self.level))
         relevant = set(judged.select("query", "passage").iter_rows())
@@ -121,7 +121,7 @@ class GoldRankUtility(Utility):
 class ContextAbstention(AbstentionAnnotator):
     """The probability that the model declines to answer from a whole context."""
 
-    unit: ClassVar[AnnotationUnit] = "context"
+    unit: ClassVar[Unit] = "context"
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         query = self.texts.query(item.query)

@@ -101,28 +101,34 @@ def is_constant(values: Floats) -> bool:
     return float(np.ptp(values)) <= EQUAL * float(np.abs(values).max(initial=0.0))
 
 
+def plain_wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a share, also for few successes: within 0 and 1, with a length at both ends."""
+    z = normal_quantile(0.5 + level / 2)
+    share, weight = successes / n, z * z / n
+    centre = (share + weight / 2) / (1 + weight)
+    half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
+    return (0.0 if successes == 0 else centre - half), (1.0 if successes == n else centre + half)
+
+
 def wilson_interval(successes: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's interval of a share. It lies within 0 and 1, and has a length even if all or none succeed.
+    """Wilson's interval of a share, widened for few successes. It has a length even if all or none succeed.
 
     With one to three successes, its lower end is too high, and shares of about 0.2/n are covered in 84 % instead of
     95 %. There, the end is that of a Poisson number, and the same for failures (Brown, Cai and DasGupta 2001). For 10
     to 150 observations and a level of 95 %, every share is then covered in at least 90.9 %, and shares on average in
     95 to 96 %.
     """
-    z = normal_quantile(0.5 + level / 2)
-    share, weight = successes / n, z * z / n
-    centre = (share + weight / 2) / (1 + weight)
-    half = z * float(np.sqrt(share * (1 - share) / n + weight / (4 * n))) / (1 + weight)
+    low, high = plain_wilson_interval(successes, n, level)
 
     def end(of: int, wilsons: float) -> float:
         """Lower end for few successes; for few failures, its distance from 1."""
         if not 0 < of <= RARE:
-            return max(wilsons, 0.0) * (of > 0)
+            return wilsons
         from scipy.special import gammaincinv
 
         return min(wilsons, float(gammaincinv(of, 1 - level)) / n)
 
-    return end(successes, centre - half), 1 - end(n - successes, 1 - centre - half)
+    return end(successes, low), 1 - end(n - successes, 1 - high)
 
 
 def range_interval(sample: Floats, bounds: Bounds, level: float, resamples: int, seed: int) -> tuple[float, float]:

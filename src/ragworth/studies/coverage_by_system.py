@@ -12,7 +12,6 @@ import polars as pl
 
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import format_count, format_list
-from ragworth.judging.graders.rated_coverage import AnswerCoverage, answer_coverage
 from ragworth.metrics.parsing import with_parameter
 from ragworth.metrics.required_passages import REQUIRED
 from ragworth.prediction.system_order import order_notes
@@ -24,6 +23,7 @@ from ragworth.stats.systems import common_grid, rank_systems, spread_of_means
 from ragworth.studies.cases import matrix
 from ragworth.studies.contract import Case
 from ragworth.studies.contrast import Floats
+from ragworth.studies.rated_coverage import AnswerCoverage, answer_coverage
 
 THRESHOLDS = (1.0, 2.0, 3.0, 4.0, 5.0)
 ANSWERS = {"coverage": "coverage of the answer", "density": "density of the answer"}

@@ -20,7 +20,7 @@ from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Scores
 from ragworth.data.collection import Collection
 from ragworth.formats.grades import normalise_label
-from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging import ANNOTATORS
 from ragworth.judging.contract import option, parse_names
 from ragworth.label import judge_tables
 from ragworth.label.judge_tables import UNNAMED, JudgedItems

@@ -17,16 +17,9 @@ from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import OK, Answers, Contexts, Ratings, Scores
 from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.evaluation.session import PlanComplete
-from ragworth.judging.answerability import RATED_ANSWERABILITY_NOTE
-from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.judging.contract import option, parse_names, parse_numbers
-from ragworth.judging.graders.rated_coverage import (
-    HUMAN,
-    answer_coverage,
-    coverage_by_people,
-    human_texts,
-    with_human_ratings,
-)
+from ragworth.judging.labels import RATED_ANSWERABILITY_NOTE
 from ragworth.metrics.cutoffs import TIED, at_threshold
 from ragworth.metrics.required_passages import REQUIRED, answerable, subsets_of_queries
 from ragworth.report.study.charts import curve_chart
@@ -40,6 +33,7 @@ from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
+from ragworth.studies.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings
 from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace
 
 BOUND = "(required)"

@@ -18,9 +18,9 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Outcomes
-from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
+from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
 from ragworth.judging.contract import option, parse_numbers
-from ragworth.judging.graders.utility import gain_over_none
+from ragworth.judging.graders.similarity import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction

@@ -15,9 +15,8 @@ from ragworth.evaluation.model_pool import ModelPool
 from ragworth.evaluation.output import workspace_lock
 from ragworth.evaluation.session import PlanComplete
 from ragworth.evaluation.state import Console, StagePlan
-from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging import ANNOTATORS, GRADERS
 from ragworth.judging.contract import options_by_name as settings_given
-from ragworth.judging.graders.grading import GRADERS
 from ragworth.report.study import Findings
 from ragworth.retrieval import Pipeline
 from ragworth.scoring import reads_file, split_metrics

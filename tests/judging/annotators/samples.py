@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.data.collection import Collection
-from ragworth.judging.annotators.contract import AnnotationResult
+from ragworth.judging.contract import JudgingResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 
@@ -46,7 +46,7 @@ def by_passage(
     return by_text({PASSAGES[name]: reply for name, reply in replies.items()}, otherwise)
 
 
-def column(found: AnnotationResult, name: str, *keys: str) -> dict[Any, Any]:
+def column(found: JudgingResult, name: str, *keys: str) -> dict[Any, Any]:
     """A column by passage, or by other keys."""
     wanted = keys or ("passage",)
     return {row[: len(wanted)] if len(wanted) > 1 else row[0]: row[-1] for row in found.frame[[*wanted, name]].rows()}
@@ -87,7 +87,7 @@ class Sampler(Scripted):
         ]
 
 
-def statuses(found: AnnotationResult) -> list[str]:
+def statuses(found: JudgingResult) -> list[str]:
     return found.frame["status"].to_list()
 
 

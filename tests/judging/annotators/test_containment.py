@@ -13,7 +13,7 @@ from ragworth.cli import main
 from ragworth.data import Contexts, Judgments, Outcomes
 from ragworth.data.collection import Collection
 from ragworth.diagnosis import diagnose, gather_facts
-from ragworth.judging.annotators.annotation import annotate
+from ragworth.judging.runner import annotate
 from ragworth.llm.scripted import Scripted
 from ragworth.metrics.utility import reader_judged
 

@@ -11,12 +11,12 @@ import pytest
 import ragworth
 from ragworth import Ratings
 from ragworth.calls.serialization import call_key, model_digest
-from ragworth.judging.annotators.annotation import annotate
 from ragworth.judging.annotators.confidence import key_tokens
-from ragworth.judging.annotators.contract import AnnotationResult
-from ragworth.judging.annotators.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
+from ragworth.judging.contract import JudgingResult
+from ragworth.judging.runner import annotate
 from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
+from ragworth.studies.key_token_tuning import GRID_A, GRID_TOP, tune_key_tokens
 from ragworth.text_match.overlap import COMPARISONS
 from tests.judging.annotators.samples import PASSAGES, QUESTIONS, RUN, WORLD, Sampler, by_passage, column, three, trace
 
@@ -90,7 +90,7 @@ def test_all_samples_decline_or_none_does() -> None:
 # Utility and distraction
 
 
-def judged(**p_abstain: float) -> AnnotationResult:
+def judged(**p_abstain: float) -> JudgingResult:
     script = by_passage({name: declines(p) for name, p in p_abstain.items()}, declines(0.9))
     return annotate("abstention", RUN, WORLD, Scripted(script))
 
@@ -98,7 +98,7 @@ def judged(**p_abstain: float) -> AnnotationResult:
 QRELS = {"query": ["q1"] * 3, "passage": ["p1", "p2", "p3"], "relevance": [1, 0, 0]}
 
 
-def both(found: AnnotationResult, **relevance: Any) -> ragworth.Judgments:
+def both(found: JudgingResult, **relevance: Any) -> ragworth.Judgments:
     assert isinstance(found.table, ragworth.Judgments)
     return ragworth.Judgments.concat([found.table, ragworth.Judgments(relevance or QRELS)])
 
@@ -251,7 +251,7 @@ WITHOUT = {
 }
 
 
-def sure(forced: Trace = FORCED, alone: Trace = ALONE, grounded: Trace = GROUNDED, **settings: Any) -> AnnotationResult:
+def sure(forced: Trace = FORCED, alone: Trace = ALONE, grounded: Trace = GROUNDED, **settings: Any) -> JudgingResult:
     return annotate("confidence", {"q1": {"p1": 1.0}}, WORLD, Scripted(three(grounded, forced, alone)), **settings)
 
 

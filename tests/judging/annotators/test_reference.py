@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from ragworth import Collection, prompts  # noqa: E402
-from ragworth.judging.annotators.annotation import annotate  # noqa: E402
-from ragworth.judging.annotators.contract import AnnotationResult  # noqa: E402
+from ragworth.judging.contract import JudgingResult  # noqa: E402
+from ragworth.judging.runner import annotate  # noqa: E402
 from ragworth.llm import llm  # noqa: E402
 from ragworth.llm.contract import Prompt  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
@@ -145,11 +145,11 @@ def opened(folder: Path, batch: int = 64, **options: Any) -> Any:
     return model
 
 
-def confidence(model: Any, run: dict[str, dict[str, float]] = RUN, **settings: Any) -> AnnotationResult:
+def confidence(model: Any, run: dict[str, dict[str, float]] = RUN, **settings: Any) -> JudgingResult:
     return annotate("confidence", run, WORLD, model, **({"length": LENGTH, "top": TOP, "a": SOME} | settings))
 
 
-def by_context(found: AnnotationResult) -> dict[tuple[str, ...], float]:
+def by_context(found: JudgingResult) -> dict[tuple[str, ...], float]:
     keys = ["query", "passage", "aspect"] if "passage" in found.frame.columns else ["query", "aspect"]
     return {row[:-1]: row[-1] for row in found.frame.select(*keys, "value").rows()}
 

@@ -15,12 +15,11 @@ from ragworth.calls.budget import JobLimits
 from ragworth.calls.job import NOT_ASKED, Job
 from ragworth.core.errors import InputError, ModelError, PromptError, RagworthError
 from ragworth.data import OK, Contexts
-from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging import ANNOTATORS
 from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
-from ragworth.judging.annotators.annotation import annotate, annotation_items, build_annotator
-from ragworth.judging.annotators.contract import AnnotationResult
-from ragworth.judging.contract import run_task
+from ragworth.judging.contract import JudgingResult, run_task
 from ragworth.judging.findings import UNFIT_MODEL
+from ragworth.judging.runner import annotate, annotation_items, build_judge
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -46,7 +45,7 @@ def fine(request: Request) -> ScriptedReply:
     return "Ann" if isinstance(request, Generate) else -0.5
 
 
-def without(found: AnnotationResult, status: str) -> None:
+def without(found: JudgingResult, status: str) -> None:
     """Every row lacks a value, for this reason, and the notes count them."""
     frame = found.frame
     assert frame["value"].null_count() == frame.height > 0
@@ -255,7 +254,7 @@ def test_an_empty_answer_has_no_confidence() -> None:
     without(found, "empty-answer")
 
 
-def sure(script: Callable[[Request], ScriptedReply], **settings: Any) -> AnnotationResult:
+def sure(script: Callable[[Request], ScriptedReply], **settings: Any) -> JudgingResult:
     return annotate("confidence", {"q1": {"p1": 1.0}}, WORLD, Scripted(script), **settings)
 
 
@@ -426,9 +425,9 @@ def test_rows_that_failed_keep_their_own_reason_in_an_unfit_model() -> None:
 # Budgets
 
 
-def limited(kind: str, calls: int) -> AnnotationResult:
+def limited(kind: str, calls: int) -> JudgingResult:
     with Job(Scripted(fine), limits=JobLimits(calls=calls)) as job:
-        annotator = build_annotator(kind, job.card, WORLD, None, {})
+        annotator = build_judge(ANNOTATORS, kind, job.card, WORLD, None, {})
         return run_task(annotator, annotation_items(annotator, Contexts(RUN), WORLD), job)
 
 

@@ -14,8 +14,8 @@ import pytest
 import ragworth
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, ModelError, PromptError
-from ragworth.judging.answers.oracle import OracleSelector
-from ragworth.judging.answers.writer import AnsweringResult
+from ragworth.judging.answers import AnsweringResult
+from ragworth.judging.oracle import OracleSelector
 from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply

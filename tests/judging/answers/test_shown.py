@@ -9,7 +9,7 @@ import pytest
 
 import ragworth
 from ragworth.core.errors import InputError
-from ragworth.judging.graders.grading import to_answer_book
+from ragworth.judging.runner import to_answer_book
 
 RIGHT = {"q1": "Ann", "q2": "ducks", "q3": "larks"}
 

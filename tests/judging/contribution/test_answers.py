@@ -10,10 +10,11 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.data import Contexts
-from ragworth.judging.annotators.annotation import annotation_items, build_annotator
+from ragworth.judging import ANNOTATORS
 from ragworth.judging.contract import plan_task
 from ragworth.judging.contribution.design import Design
 from ragworth.judging.contribution.rows import context_rows, context_sentence, passage_rows, position_profile
+from ragworth.judging.runner import annotation_items, build_judge
 from ragworth.llm.contract import Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.judging.contribution.readers import ANSWER, additive, reader, run, shown, world
@@ -137,12 +138,12 @@ def test_exact_refuses_contexts_that_are_too_large() -> None:
 
 def test_a_plan_counts_what_is_known_and_bounds_the_rest() -> None:
     with Job(reader(additive([1.0] * 5), 5), None, only_plan=True) as job:
-        annotator = build_annotator("contribution", job.card, world(5), None, {})
+        annotator = build_judge(ANNOTATORS, "contribution", job.card, world(5), None, {})
         items = annotation_items(annotator, Contexts(run(5)), world(5))
         plan = plan_task(annotator, items, job)
         assert (plan.plan.missing, plan.waiting) == (1, 1)
         assert "32 subsets" in annotator.plan_notes(items)[0]
-        accepted = build_annotator("contribution", job.card, world(5), None, {"answer": "accepted"})
+        accepted = build_judge(ANNOTATORS, "contribution", job.card, world(5), None, {"answer": "accepted"})
         assert plan_task(accepted, items, job).plan.missing == 32
 
 

@@ -10,12 +10,11 @@ from click.testing import CliRunner
 
 from ragworth.calls.job import Job
 from ragworth.core.errors import FormatError
-from ragworth.judging.annotators.annotation import annotation_items, build_annotator
-from ragworth.judging.annotators.contract import AnnotationResult
-from ragworth.judging.annotators.contribution import ContributionAnnotator
-from ragworth.judging.annotators.hop_contribution import HopContribution
-from ragworth.judging.contract import run_task
+from ragworth.judging import ANNOTATORS
+from ragworth.judging.contract import JudgingResult, run_task
 from ragworth.judging.contribution.hops import HopTable, hop_contexts, hop_rows, hops_needed, hops_of, read_hops
+from ragworth.judging.contribution.kinds import ContributionAnnotator, HopContribution
+from ragworth.judging.runner import annotation_items, build_judge
 from tests.judging.contribution.readers import Value, reader, world
 
 ROWS = [("q1", 1, "p0", "who built it"), ("q1", 1, "p1", "who built it"), ("q1", 2, "p1", "her name"),
@@ -23,9 +22,9 @@ ROWS = [("q1", 1, "p0", "who built it"), ("q1", 1, "p1", "who built it"), ("q1",
 FRAME = pl.DataFrame(ROWS, schema=["query", "hop", "passage", "search"], orient="row")
 
 
-def split(value: Value, hops: HopTable) -> AnnotationResult:
+def split(value: Value, hops: HopTable) -> JudgingResult:
     with Job(reader(value, 4), None) as job:
-        plain = build_annotator("contribution", job.card, world(4), None, {"answer": "accepted"})
+        plain = build_judge(ANNOTATORS, "contribution", job.card, world(4), None, {"answer": "accepted"})
         assert isinstance(plain, ContributionAnnotator)
         annotator = HopContribution.of(plain, hops)
         return run_task(annotator, annotation_items(annotator, hop_contexts(hops), world(4)), job)
@@ -78,7 +77,7 @@ def test_hops_needed(growing: tuple[float, ...], needed: int) -> None:
 def test_contexts_without_hops_have_a_status() -> None:
     hops = hops_of(FRAME)
     with Job(reader(chained, 4), None) as job:
-        plain = build_annotator("contribution", job.card, world(4), None, {"answer": "accepted"})
+        plain = build_judge(ANNOTATORS, "contribution", job.card, world(4), None, {"answer": "accepted"})
         assert isinstance(plain, ContributionAnnotator)
         items = annotation_items(plain, hop_contexts(hops), world(4))
         found = run_task(HopContribution.of(plain, {}), items, job)

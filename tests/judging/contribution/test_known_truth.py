@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ragworth
-from ragworth.judging.annotators.contract import AnnotationResult
+from ragworth.judging.contract import JudgingResult
 from ragworth.judging.contribution import design
 from ragworth.judging.contribution.rows import context_rows, pair_rows, passage_rows
 from tests.judging.contribution.readers import Value, additive, both, contradicted, either, reader, run, world
@@ -17,20 +17,20 @@ from tests.judging.contribution.readers import Value, additive, both, contradict
 EXACT = 1e-9
 
 
-def split(value: Value, k: int, **settings: Any) -> AnnotationResult:
+def split(value: Value, k: int, **settings: Any) -> JudgingResult:
     settings = {"answer": "accepted", **settings}
     return ragworth.annotate("contribution", run(k), world(k), reader(value, k), **settings)
 
 
-def values(found: AnnotationResult) -> list[float]:
+def values(found: JudgingResult) -> list[float]:
     return list(context_rows(found.frame)["contributions"][0])
 
 
-def outcomes(found: AnnotationResult) -> dict[str, float | None]:
+def outcomes(found: JudgingResult) -> dict[str, float | None]:
     return dict(found.frame.select("aspect", "value").iter_rows())
 
 
-def interaction(found: AnnotationResult, first: str, second: str) -> float:
+def interaction(found: JudgingResult, first: str, second: str) -> float:
     rows = {(row["first"], row["second"]): row["interaction"] for row in pair_rows(found.frame).iter_rows(named=True)}
     return float(rows[first, second])
 

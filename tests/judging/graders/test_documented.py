@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from ragworth.data import tables
-from ragworth.judging import findings, labels, text_lookup
-from ragworth.judging.answers import oracle
-from ragworth.judging.graders import coverage, ideal, utility
+from ragworth.judging import findings, labels, oracle, text_lookup
+from ragworth.judging.graders import coverage, judge, similarity
 from ragworth.text_match import bertscore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "answers.md").read_text(encoding="utf-8")
@@ -17,8 +16,8 @@ STATUSES = [
     tables.TRUNCATED, tables.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
     text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS,
     text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
-    oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, ideal.NO_IDEAL,
-    utility.NO_ZERO_SHOT, utility.ZERO_SHOT_WORTHLESS,
+    oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, judge.NO_IDEAL,
+    similarity.NO_ZERO_SHOT, similarity.ZERO_SHOT_WORTHLESS,
     coverage.NO_TOKENS, coverage.NO_REQUIRED, bertscore.EMPTY_CANDIDATE, bertscore.EMPTY_REFERENCE, bertscore.NO_WEIGHT,
     "no-label", "too-long", "timed-out", "not-asked",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ import pytest
 import ragworth
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
+from ragworth.judging import GRADERS, runner
 from ragworth.judging.contract import plan_task
-from ragworth.judging.graders import grading
 from ragworth.llm.contract import Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 
@@ -57,9 +57,9 @@ def test_a_judge_that_does_not_know_its_own() -> None:
 
 def test_controls_are_planned_for() -> None:
     with Job(against_itself("5")) as job:
-        book = grading.to_answer_book(IDEAL)
-        grader = grading.build_grader("ideal", job.card, TEXTS, book, None, {})
-        assert plan_task(*grading.grading_task(grader, book.answers), job).plan.asked == 4
+        book = runner.to_answer_book(IDEAL)
+        grader = runner.build_judge(GRADERS, "ideal", job.card, TEXTS, None, {}, book)
+        assert plan_task(grader, grader.items(book.answers), job).plan.asked == 4
 
 
 def test_against_accepted_answers_the_oracles_are_answers_like_others() -> None:

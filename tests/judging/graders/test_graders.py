@@ -17,10 +17,10 @@ import ragworth
 from ragworth.calls.job import Job
 from ragworth.core.errors import InputError, ModelError
 from ragworth.data.tokens import TokenCounter
-from ragworth.judging.contract import plan_task
-from ragworth.judging.graders import encoders
-from ragworth.judging.graders.contract import Grader
-from ragworth.judging.graders.grading import GRADERS, GradingResult, build_grader, grading_task, to_answer_book
+from ragworth.judging import GRADERS
+from ragworth.judging.contract import Grader, JudgingResult, plan_task
+from ragworth.judging.graders import similarity as graders_by_similarity
+from ragworth.judging.runner import build_judge, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match import similarity
@@ -40,7 +40,7 @@ def table(*rows: tuple[Any, ...]) -> ragworth.Answers:
     return ragworth.Answers([dict(zip(names, (*row, "ok")[:5], strict=True)) for row in rows])
 
 
-def values(graded: GradingResult, *columns: str) -> list[tuple[Any, ...]]:
+def values(graded: JudgingResult, *columns: str) -> list[tuple[Any, ...]]:
     return graded.table.frame.select(*(columns or ("system", "query", "value", "status"))).rows()
 
 
@@ -345,7 +345,7 @@ class Pretend:
 def pretend(monkeypatch: pytest.MonkeyPatch, f1: Mapping[tuple[str, str], float]) -> Pretend:
     scorer = Pretend(f1)
     compare = similarity.BERTScoreSimilarity(scorer)  # type: ignore[arg-type]
-    monkeypatch.setattr(encoders, "build_bertscore_similarity", lambda *given, **more: compare)
+    monkeypatch.setattr(graders_by_similarity, "build_bertscore_similarity", lambda *given, **more: compare)
     return scorer
 
 
@@ -739,11 +739,11 @@ def test_what_it_would_take() -> None:
     model = choosing({"CORRECT": 1.0})
     with Job(model) as job:
         book = to_answer_book(given)
-        grader = build_grader("judge", job.card, TEXTS, book, None, {})
-        plan = plan_task(*grading_task(grader, book.answers), job).plan
+        grader = build_judge(GRADERS, "judge", job.card, TEXTS, None, {}, book)
+        plan = plan_task(grader, grader.items(book.answers), job).plan
         assert (plan.asked, plan.distinct) == (2, 1)
-        grader = build_grader("coverage", job.card, SUBS, book, None, {})
-        assert plan_task(*grading_task(grader, book.answers), job).plan.asked == 6
+        grader = build_judge(GRADERS, "coverage", job.card, SUBS, None, {}, book)
+        assert plan_task(grader, grader.items(book.answers), job).plan.asked == 6
     assert model.calls == 0
 
 
@@ -762,15 +762,15 @@ def test_bad_input() -> None:
     with pytest.raises(ModelError, match="cannot choose"):
         ragworth.grade("judge", given, TEXTS, Scripted({}, abilities=("generate",)), how="labels")
     with pytest.raises(ModelError, match="asks a model, and none was given"):
-        build_grader("judge", None, TEXTS, to_answer_book(given), None, {})
+        build_judge(GRADERS, "judge", None, TEXTS, None, {}, to_answer_book(given))
 
 
 def test_a_grader_of_ones_own() -> None:
     from dataclasses import dataclass
     from typing import ClassVar
 
-    from ragworth.judging.answers.answer_book import Answer
     from ragworth.judging.findings import AspectValues
+    from ragworth.judging.text_lookup import Answer
 
     @dataclass(frozen=True)
     class Length(Grader):

@@ -10,8 +10,8 @@ import pytest
 
 import ragworth
 from ragworth import Collection
-from ragworth.judging.graders.claim_support import CONTROL_CLAIMS, claims_of
-from ragworth.judging.graders.grading import GradingResult
+from ragworth.judging.contract import JudgingResult
+from ragworth.judging.graders.support import CONTROL_CLAIMS, claims_of
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 
@@ -49,12 +49,12 @@ def judge(request: Request) -> ScriptedReply:
     return {each: 0.8 if each == label else 0.1 for each in request.labels}
 
 
-def graded(kind: str, text: str, script: Any = judge, **settings: Any) -> GradingResult:
+def graded(kind: str, text: str, script: Any = judge, **settings: Any) -> JudgingResult:
     answers = pl.DataFrame({"system": ["run"], "query": ["q1"], "text": [text], "shown": [list(PASSAGES)]})
     return ragworth.grade(kind, answers, WORLD, Scripted(script), **settings)
 
 
-def values(found: GradingResult) -> dict[str, float | None]:
+def values(found: JudgingResult) -> dict[str, float | None]:
     return dict(found.frame.select("aspect", "value").iter_rows())
 
 

@@ -12,8 +12,8 @@ import pytest
 import ragworth
 from ragworth import Collection
 from ragworth.core.errors import PromptError
-from ragworth.judging.annotators.annotation import annotate
 from ragworth.judging.labels import LabelScale
+from ragworth.judging.runner import annotate
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.prompts import PROMPT_SETS, load_prompt
 from ragworth.llm.prompts.template import Template, parse_template

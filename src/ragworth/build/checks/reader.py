@@ -16,12 +16,13 @@ from ragworth.build.question_set import Question, QuestionSet
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import OK
+from ragworth.judging import GRADERS
 from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
-from ragworth.judging.answerability import answerability_labels, calibrate, declining_label
-from ragworth.judging.contract import Task
+from ragworth.judging.contract import Task, run_task
 from ragworth.judging.findings import UNFIT_MODEL, missing_notes, reject_cut_passage, require_abilities
-from ragworth.judging.graders.deterministic import GRADER_VALUES
-from ragworth.judging.graders.grading import build_grader, run_grading, to_answer_book
+from ragworth.judging.graders.text import GRADER_VALUES
+from ragworth.judging.labels import answerability_labels, calibrate, declining_label
+from ragworth.judging.runner import build_judge, to_answer_book
 from ragworth.judging.text_lookup import NO_PASSAGE
 from ragworth.llm import prompts
 from ragworth.llm.contract import Card, Choose, Chosen, Generate, Generated, Prompt
@@ -198,8 +199,8 @@ def judge_undecided(
         }
     )
     book = to_answer_book(table)
-    grader = build_grader("judge", judge.card, questions.collection, book, prompts, {})
-    graded = run_grading(grader, book.answers, judge)
+    grader = build_judge(GRADERS, "judge", judge.card, questions.collection, prompts, {}, book)
+    graded = run_task(grader, grader.items(book.answers), judge)
     values = {
         system: value for system, value in graded.frame.select("system", "value").iter_rows() if value is not None
     }

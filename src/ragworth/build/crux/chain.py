@@ -24,10 +24,10 @@ from ragworth.calls.programs import Forecast
 from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
-from ragworth.judging.annotators.annotation import build_annotator
-from ragworth.judging.annotators.contract import AnnotationItem, AnnotationResult, Annotator
-from ragworth.judging.contract import plan_task, run_task
+from ragworth.judging import ANNOTATORS
+from ragworth.judging.contract import AnnotationItem, Annotator, JudgingResult, plan_task, run_task
 from ragworth.judging.findings import share_budget
+from ragworth.judging.runner import build_judge
 from ragworth.llm.prompts.template import Template
 from ragworth.metrics.required_passages import RedundancyRule
 
@@ -177,7 +177,7 @@ class CruxChain:
         return drafts
 
     def _annotator(self, collection: Collection) -> Annotator:
-        return build_annotator("ratings", self.judge.card, collection, self.prompts, {})
+        return build_judge(ANNOTATORS, "ratings", self.judge.card, collection, self.prompts, {})
 
     def _rating(self, drafts: Drafts) -> tuple[Annotator, list[AnnotationItem], list[AnnotationItem]]:
         """The annotator, and what it rates: passages, and summaries as the passages ``TOPIC:summary``."""
@@ -218,7 +218,7 @@ def _frame(**columns: list[str]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
-def _ratings(result: AnnotationResult) -> Ratings:
+def _ratings(result: JudgingResult) -> Ratings:
     assert isinstance(result.table, Ratings)
     return Ratings.trusted(result.frame.select(list(Ratings.schema)))
 

@@ -12,19 +12,10 @@ import polars as pl
 from ragworth.build.nuggets.files import ASSIGNMENTS, AssignedAnswer, Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError
-from ragworth.judging.answers.answer_book import Answer
-from ragworth.judging.contract import option
+from ragworth.judging.contract import Grader, JudgingResult, LabelJudge, option
 from ragworth.judging.findings import AspectValues, reject_cut_passage
-from ragworth.judging.graders.contract import Grader
-from ragworth.judging.graders.grading import GradingResult
-from ragworth.judging.labels import (
-    LabelMethod,
-    LabelResult,
-    LabelScale,
-    ask_label,
-    choose_label_method,
-    label_method_option,
-)
+from ragworth.judging.labels import LabelResult, LabelScale
+from ragworth.judging.text_lookup import Answer
 
 SCORES = (
     "strict_vital_score",
@@ -85,7 +76,7 @@ SUPPORT = LabelScale(("support", "partial", "none"), (1.0, 0.5, 0.0))
 
 
 @dataclass(frozen=True)
-class NuggetGrader(Grader):
+class NuggetGrader(LabelJudge[Answer], Grader):
     """Which nuggets an answer supports, fully, in part or not, and the six scores of TREC 2024 RAG.
 
     The assignment is the likeliest label. One that fails is missing, with its reason, and leaves the scores that depend
@@ -94,15 +85,15 @@ class NuggetGrader(Grader):
 
     lists: Sequence[NuggetList] = field(default=(), kw_only=True)
     citations: bool = option(False, "leave citations such as [2] in the answers")
-    how: str = label_method_option()
     keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
 
     kind: ClassVar[str] = "nuggets"
     title: ClassVar[str] = "share of the nuggets that it supports"
     aspects: ClassVar[tuple[str, ...]] = SCORES
-    asks_model: ClassVar[bool] = True
     single: ClassVar[bool] = False
     prompts: ClassVar[tuple[str, ...]] = ("nugget-support",)
+    slots: ClassVar[tuple[str, ...]] = ("query", "answer", "nugget")
+    scales: ClassVar[Mapping[str, LabelScale]] = {"nugget-support": SUPPORT}
     details: ClassVar[Mapping[str, Any]] = {
         "nuggets": pl.List(pl.String),
         "importances": pl.List(pl.String),
@@ -113,27 +104,19 @@ class NuggetGrader(Grader):
     }
 
     def check(self) -> None:
-        _ = self._scale
+        super().check()
         if not self.lists:
             raise InputError("there are no nuggets", expected="a list of nuggets for each query")
-
-    @property
-    def _way(self) -> LabelMethod:
-        return choose_label_method(self.model, self.how, "nuggets")
-
-    @cached_property
-    def _scale(self) -> LabelScale:
-        return SUPPORT.for_prompt(self.template)
 
     @cached_property
     def _nuggets(self) -> Mapping[str, tuple[Nugget, ...]]:
         return {each.query: each.nuggets for each in self.lists}
 
-    def program(self, answer: Answer) -> Program[AspectValues]:
-        text, query = self.text(answer), self.texts.known_query(answer.query) or self._query(answer.query)
-        nuggets = self._nuggets.get(answer.query, ())
+    def program(self, item: Answer) -> Program[AspectValues]:
+        text, query = self.text(item), self.texts.known_query(item.query) or self._query(item.query)
+        nuggets = self._nuggets.get(item.query, ())
         if not nuggets:
-            raise NoValue(NO_NUGGETS, f"the query {answer.query!r} has no nuggets")
+            raise NoValue(NO_NUGGETS, f"the query {item.query!r} has no nuggets")
         found = yield from combine_programs([self._assign(query, text, nugget) for nugget in nuggets])
         assignments = [_assignment(one) for one in found]
         detail = {
@@ -152,18 +135,17 @@ class NuggetGrader(Grader):
         return next((each.text for each in self.lists if each.query == query), "")
 
     def _assign(self, query: str, text: str, nugget: Nugget) -> Program[LabelResult]:
-        prompt = self.template.render({"query": query, "answer": text, "nugget": nugget.text})
-        found = yield from ask_label(prompt, self._scale, self.model, self._way)
+        found = yield from self.label(query=query, answer=text, nugget=nugget.text)
         reject_cut_passage(found.usage, self.keep_cut, found.raw)
         return found
 
-    def warnings(self, frame: pl.DataFrame) -> list[str]:
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
         """Warn if every assignment is the same."""
         said = frame["assignments"].explode().drop_nulls().unique().to_list()
         return [f"all assignments are the same: {said[0]}"] if len(said) == 1 and frame.height > len(SCORES) else []
 
 
-def assigned_answers(grader: NuggetGrader, result: GradingResult) -> list[AssignedAnswer]:
+def assigned_answers(grader: NuggetGrader, result: JudgingResult) -> list[AssignedAnswer]:
     """The answers with their assignments, for `write_assignments`. Answers that couldn't be graded are left out."""
     rows = result.answers.filter((pl.col("aspect") == SCORES[0]) & pl.col("assignments").is_not_null())
     texts = {(each.system, each.query, each.repeat): each.text or "" for each in grader.book.answers}

@@ -10,10 +10,9 @@ from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
 from ragworth.data import Judgments, Ratings
 from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, skip_stage, stage_key, task_settings
-from ragworth.judging.annotators import ANNOTATORS, annotation
+from ragworth.judging import ANNOTATORS, runner
 from ragworth.judging.annotators.containment import ContainmentAnnotator
-from ragworth.judging.annotators.contract import NO_MODEL, AnnotationItem, Annotator
-from ragworth.judging.contract import run_task
+from ragworth.judging.contract import NO_MODEL, AnnotationItem, Annotator, run_task
 from ragworth.workspace.config import TaskConfig
 
 PREFERRED_NOTE = (
@@ -25,12 +24,12 @@ PREFERRED_NOTE = (
 def stage_annotator(state: EvaluationState, kind: str, task: TaskConfig, job: Job) -> Annotator:
     """A kind of judgment as the workspace, or a study, has it."""
     settings = task_settings(task, state.space)
-    return annotation.build_annotator(kind, job.card, state.collection, state.folder, settings)
+    return runner.build_judge(ANNOTATORS, kind, job.card, state.collection, state.folder, settings)
 
 
 def items_to_judge(state: EvaluationState, annotator: Annotator) -> list[AnnotationItem]:
     """Items to judge: passages shown that have no label and no value in a file."""
-    things = annotation.annotation_items(annotator, state.shown, state.collection)
+    things = runner.annotation_items(annotator, state.shown, state.collection)
     if annotator.judged_unit != "passage":
         return things
     wanted = set(annotator.value_names)
@@ -100,7 +99,7 @@ def _annotate_by_text(state: EvaluationState, kind: str, settings: dict[str, Any
 
     ``preferred``: only queries without labels for which that gives a value; a model is asked about the others.
     """
-    annotator = annotation.build_annotator(kind, NO_MODEL, state.collection, state.folder, settings)
+    annotator = runner.build_judge(ANNOTATORS, kind, NO_MODEL, state.collection, state.folder, settings)
     items = items_to_judge(state, annotator)
     if preferred and isinstance(annotator, ContainmentAnnotator):
         labelled = {query for table in state.material.given for query in table.of("relevance")["query"].unique()}

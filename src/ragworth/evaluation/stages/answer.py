@@ -10,11 +10,16 @@ from ragworth.core.errors import format_count
 from ragworth.data import Answers, Contexts
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, contexts_key, run_task_stage, stage_key, task_settings
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.answers import answering
-from ragworth.judging.answers.writer import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnsweringResult, shown_contexts
-from ragworth.judging.graders import grading
-from ragworth.judging.graders.grading import GRADERS
+from ragworth.judging import ANNOTATORS, GRADERS, runner
+from ragworth.judging.answers import (
+    NO_CONTEXT_SYSTEM,
+    ORACLE_SYSTEM,
+    AnsweringResult,
+    answer_items,
+    build_writer,
+    shown_contexts,
+)
+from ragworth.judging.contract import JudgingResult
 from ragworth.results import SINGLE_ANSWERS
 from ragworth.workspace.config import AnswerConfig, TaskConfig
 
@@ -43,8 +48,8 @@ def run_answer(state: EvaluationState, writing: AnswerConfig | None) -> None:
     plan = state.plan is not None
     with state.models.job(writing.task.model, plan=plan) as job:
         settings = task_settings(writing.task, state.space)
-        writer = answering.build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
-        items = answering.answer_items(
+        writer = build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
+        items = answer_items(
             writer,
             answerable_contexts(state, writing),
             state.collection,
@@ -74,13 +79,13 @@ def run_answer_with_confidence(state: EvaluationState, writing: AnswerConfig, co
 
     ``confidence`` gives the settings of its kind; prompts, lengths and the model are those of the answers.
     """
-    from ragworth.judging.annotators.answer_confidence import AnswerConfidence, written_answers
+    from ragworth.judging.annotators.confidence import AnswerConfidence, written_answers
 
     plan, kind = state.plan is not None, AnswerConfidence.kind
     with state.models.job(writing.task.model, plan=plan) as job:
         settings = task_settings(writing.task, state.space)
-        writer = answering.build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
-        items = answering.answer_items(writer, answerable_contexts(state, writing), state.collection)
+        writer = build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
+        items = answer_items(writer, answerable_contexts(state, writing), state.collection)
         annotator = AnswerConfidence.of(writer, items, confidence.settings)
         key = stage_key(state, job, writing.task, [annotator.source]) | {"items": items}
         key |= {"confidence": dict(confidence.settings)}
@@ -115,22 +120,22 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         plan = state.plan is not None
         job = stack.enter_context(state.models.job(task.model, plan=plan)) if chosen.asks_model else None
         settings = task_settings(task, state.space)
-        book = grading.to_answer_book(state.answers, state.shown)
+        book = runner.to_answer_book(state.answers, state.shown)
         card = job.card if job is not None else None
-        grader = grading.build_grader(kind, card, state.collection, book, state.folder, settings)
+        grader = runner.build_judge(GRADERS, kind, card, state.collection, state.folder, settings, book)
         version = [f"version {grader.version}"] if grader.version > 1 else []
         key = stage_key(state, job, task, [grader.source, *version]) | {
             "answers": frame_digest(state.said["answers"]),
             "contexts": contexts_key(state.shown),
             "labels": state.material.labels_key,
         }
-        task_and_items = grading.grading_task(grader, book.answers)
-        made = run_task_stage(state, name, *task_and_items, job, key, more=_single_answers)
+        items = grader.items(book.answers)
+        made = run_task_stage(state, name, grader, items, job, key, more=_single_answers)
     if made is not None:
         single = made.frames.get(SINGLE_ANSWERS)
         state.add_outcomes(f"graded-{kind}" if kind in ANNOTATORS else kind, made.frames["said"], single)
 
 
-def _single_answers(result: grading.GradingResult) -> dict[str, pl.DataFrame]:
+def _single_answers(result: JudgingResult) -> dict[str, pl.DataFrame]:
     """What was said of every single answer, if some queries have several."""
     return {SINGLE_ANSWERS: result.answers} if result.answers.height > result.frame.height else {}

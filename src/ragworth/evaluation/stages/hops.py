@@ -11,10 +11,10 @@ from ragworth.core.errors import format_count
 from ragworth.data import Outcomes
 from ragworth.evaluation.stage_cache import frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, stage_key, task_settings
-from ragworth.judging.annotators.annotation import annotation_items, build_annotator
-from ragworth.judging.annotators.hop_contribution import split_by_hops
+from ragworth.judging import ANNOTATORS
 from ragworth.judging.contribution.hops import hop_contexts
-from ragworth.judging.graders.grading import to_answer_book
+from ragworth.judging.contribution.kinds import split_by_hops
+from ragworth.judging.runner import annotation_items, build_judge, to_answer_book
 from ragworth.workspace.config import TaskConfig
 
 KIND = "hops"
@@ -52,7 +52,7 @@ def _split(state: EvaluationState, task: TaskConfig, job: Job) -> None:
             state.plan.append(StagePlan(STAGE, f"{number} to split among searches"))
             return
         more["book"] = to_answer_book(state.answers, state.shown)
-    plain = build_annotator("contribution", job.card, state.collection, state.folder, settings, **more)
+    plain = build_judge(ANNOTATORS, "contribution", job.card, state.collection, state.folder, settings, **more)
     annotator = split_by_hops(plain, hops)
     items = annotation_items(annotator, hop_contexts(hops), state.collection)
     found = [[*key, [list(hop) for hop in each]] for key, each in hops.items()]

@@ -23,9 +23,8 @@ from ragworth.evaluation.state import (
     stage_key,
     task_settings,
 )
-from ragworth.judging.annotators import ANNOTATORS, annotation
-from ragworth.judging.annotators.contract import AnnotationItem, Annotator
-from ragworth.judging.contract import options_by_name
+from ragworth.judging import ANNOTATORS, runner
+from ragworth.judging.contract import AnnotationItem, Annotator, options_by_name
 from ragworth.judging.text_lookup import sample_by_hash
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens
@@ -94,7 +93,7 @@ class TwoJudgesChecker:
             return  # told of the kind itself
         folder = self.space.path(self.space.prompts) if self.space.prompts else None
         with self.models.job(own.model, plan=True) as job:
-            annotation.build_annotator(kind, job.card, self.texts, folder, task_settings(own, self.space))
+            runner.build_judge(ANNOTATORS, kind, job.card, self.texts, folder, task_settings(own, self.space))
 
     def _sample(self, kind: str, expensive: ExpensiveJudge) -> None:
         queries = len(self.material.queries)
@@ -142,7 +141,7 @@ def _sampled_items(state: EvaluationState, annotator: Annotator, sample: int | N
     assert sample is not None
     labels = state.collection.relevance if "relevance" in annotator.value_names else None
     known = set() if labels is None else set(labels.of("relevance").select("query", "passage").iter_rows())
-    items = annotation.annotation_items(annotator, state.shown, state.collection)
+    items = runner.annotation_items(annotator, state.shown, state.collection)
     items = [each for each in items if (each.query, each.passage) not in known]
     some = sample_by_hash((each.query for each in items), sample, state.space.seed)
     return [each for each in items if each.query in some]

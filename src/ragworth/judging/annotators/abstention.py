@@ -16,14 +16,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.data import OK, Judgments, Outcomes
-from ragworth.judging.annotators.contract import AnnotationItem, Annotator
-from ragworth.judging.answerability import answerability_labels, calibrate, declining_label, name_p
-from ragworth.judging.contract import option, prompt_option
+from ragworth.data import Judgments, Outcomes
+from ragworth.judging.contract import AnnotationItem, Annotator, option, prompt_option
 from ragworth.judging.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
+from ragworth.judging.labels import answerability_labels, calibrate, declining_label, name_p
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
-from ragworth.llm.sampled import wilson_interval
 from ragworth.metrics.utility import abstention_notes
+from ragworth.stats.range_intervals import plain_wilson_interval
 from ragworth.text_match.refusals import find_refusal
 
 
@@ -91,10 +90,10 @@ class AbstentionAnnotator(Annotator):
     floor: float = option(0.05, "a model whose every p is below this, or above 1 less this, is unfit", low=0, high=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
-    kind: ClassVar[str] = "abstention"
-    title: ClassVar[str] = "probability that the model declines to answer from the passage alone"
-    aspects: ClassVar[tuple[str, ...]] = ("abstention",)
-    prompts: ClassVar[tuple[str, ...]] = ("abstention",)
+    kind = "abstention"
+    title = "probability that the model declines to answer from the passage alone"
+    aspects = ("abstention",)
+    prompts = ("abstention",)
     details: ClassVar[Mapping[str, Any]] = {
         "p_raw": pl.Float64,
         "p_calibrated": pl.Float64,
@@ -160,44 +159,41 @@ class AbstentionAnnotator(Annotator):
         exact = sum(text.upper().startswith(label) for text in said)
         others = sum(find_refusal(text) is not None for text in said if not text.upper().startswith(label))
         share = (exact + others) / len(said)
-        low, high = wilson_interval(exact + others, len(said))
+        low, high = plain_wilson_interval(exact + others, len(said), 0.95)
         parts = {"p_raw": share, "declines": others / len(said), "answers": 1 - share, "low": low, "high": high}
         value = value_unless_cut(share, made.usage, self.keep_cut)
         return AspectValues({"abstention": value}, parts | {"raw": raw, "cut": made.usage.cut}, f"sampled({len(said)})")
 
-    def conclude(
-        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
-    ) -> tuple[pl.DataFrame, list[str]]:
-        """Withdraw all values of a model that never declines, or always, whatever the controls ask it."""
-        table = Judgments if self.judged_unit == "passage" else Outcomes
-        said = abstention_notes(table.trusted(frame))
+    def unfit_reason(self, rows: Sequence[Mapping[str, Any]], controls: Sequence[AspectValues | NoValue]) -> str:
+        """Say so of a model that never declines, or always, whatever the controls ask it."""
         half = len(controls) // 2
-        without, with_answer = (_control_values(part) for part in (controls[:half], controls[half:]))
-        if not without or not with_answer:
-            note = "whether the model declines where it should could not be checked: the control questions failed"
-            return frame, [*said, note]
-        notes = [
-            *said,
-            f"control questions: the model declines with p = {mean(without):.3f} in the mean where the passage lacks "
-            f"the answer (from {min(without):.3f} to {max(without):.3f}), with {mean(with_answer):.3f} where it has it",
-        ]
-        every = [*frame["value"].drop_nulls().to_list(), *without, *with_answer]
+        if not _control_values(controls[:half]) or not _control_values(controls[half:]):
+            return ""
+        every = [*_control_values(controls), *(row["value"] for row in rows if row["value"] is not None)]
         least, most = min(every), max(every)
         if most < self.floor:
-            reason = f"the model practically never declines: every p is below {self.floor:g} (the greatest {most:.2g})"
-        elif least > 1 - self.floor:
-            reason = (
-                f"the model practically always declines: every p is above {1 - self.floor:g} (the least {least:.2g})"
-            )
+            return f"the model practically never declines: every p is below {self.floor:g} (the greatest {most:.2g})"
+        if least > 1 - self.floor:
+            return f"the model practically always declines: every p is above {1 - self.floor:g} (the least {least:.2g})"
+        return ""
+
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
+        half = len(controls) // 2
+        without, with_answer = _control_values(controls[:half]), _control_values(controls[half:])
+        if not without or not with_answer:
+            said = "whether the model declines where it should could not be checked: the control questions failed"
         else:
-            return frame, notes
-        withdrawn = pl.col("status") == OK
-        frame = frame.with_columns(
-            pl.when(withdrawn).then(None).otherwise(pl.col("value")).alias("value"),
-            pl.when(withdrawn).then(pl.lit(reason)).otherwise(pl.col("reason")).alias("reason"),
-            pl.when(withdrawn).then(pl.lit(UNFIT_MODEL)).otherwise(pl.col("status")).alias("status"),
+            said = (
+                f"control questions: the model declines with p = {mean(without):.3f} in the mean where the passage "
+                f"lacks the answer (from {min(without):.3f} to {max(without):.3f}), with {mean(with_answer):.3f} where "
+                "it has it"
+            )
+        withdrawn = frame.filter(pl.col("status") == UNFIT_MODEL)["reason"]
+        unfit = (
+            [f"{withdrawn[0]}, also on the control questions; it is unfit for this judgment"] if len(withdrawn) else []
         )
-        return frame, [*notes, f"{reason}, also on the control questions; it is unfit for this judgment"]
+        table = Judgments if self.judged_unit == "passage" else Outcomes
+        return [*abstention_notes(table.trusted(frame)), said, *unfit]
 
 
 def _control_values(controls: Sequence[AspectValues | NoValue]) -> list[float]:

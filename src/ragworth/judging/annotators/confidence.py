@@ -20,17 +20,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError
-from ragworth.judging.annotators.contract import AnnotationItem, AnnotationUnit, Annotator
-from ragworth.judging.contract import option
+from ragworth.judging.answers import NO_CONTEXT_SYSTEM, AnsweringResult, AnswerItem, AnswerWriter, WrittenAnswer
+from ragworth.judging.contract import AnnotationItem, Annotator, Unit, option, options_by_name
 from ragworth.judging.findings import AspectValues, require_abilities, value_unless_cut
-from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace
+from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace, Usage
+from ragworth.llm.prompts.template import Template
 
 MEASURES = ("PPL", "KeyPPL", "Entropy", "KeyEntropy")
 
@@ -103,13 +104,12 @@ class ConfidenceAnnotator(Annotator):
     length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
 
-    kind: ClassVar[str] = "confidence"
-    title: ClassVar[str] = "how sure the context makes the model of its answer (GroGU), without references"
-    unit: ClassVar[AnnotationUnit] = "context"
-    aspects: ClassVar[tuple[str, ...]] = MEASURES
-    prompts: ClassVar[tuple[str, ...]] = ("reply", "reply-alone")
-    slots: ClassVar[tuple[str, ...]] = ("query", "passages")
-    rounds: ClassVar[int] = 2
+    kind = "confidence"
+    title = "how sure the context makes the model of its answer (GroGU), without references"
+    unit = "context"
+    aspects = MEASURES
+    prompts = ("reply", "reply-alone")
+    rounds = 2
     details: ClassVar[Mapping[str, Any]] = {
         "answer_tokens": pl.List(pl.String),
         "key": pl.List(pl.Boolean),
@@ -153,7 +153,7 @@ class ConfidenceAnnotator(Annotator):
         return 2 if self._key else 1
 
     @property
-    def judged_unit(self) -> AnnotationUnit:
+    def judged_unit(self) -> Unit:
         return "passage" if self.each else "context"
 
     @property
@@ -168,8 +168,7 @@ class ConfidenceAnnotator(Annotator):
     def requests(self, item: AnnotationItem) -> tuple[Generate, Generate]:
         """Ask for the answer from the context, and for the answer without it."""
         query = self.texts.query(item.query)
-        shown = [self.texts.passage(passage) for passage in item.passages or (item.passage,) if passage]
-        grounded = self.ask("reply", query=query, passages=[{"text": text} for text in shown])
+        grounded = self.ask("reply", query=query, passages=self.fill(item, "passages"))
         alone = self.ask("reply-alone", query=query)
         return Generate(grounded, max_tokens=self.length), Generate(alone, max_tokens=self.length)
 
@@ -245,14 +244,11 @@ class ConfidenceAnnotator(Annotator):
             detail["key"] = [number in chosen for number in range(len(trace.tokens))]
         return detail
 
-    def conclude(
-        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
-    ) -> tuple[pl.DataFrame, list[str]]:
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
         """Say how many answers were ended by their length."""
         known = frame.filter(pl.col("finish").is_not_null())
         number = known.filter(pl.col("finish") == "length").height
-        notes = [f"{number:,} of {known.height:,} answers were ended by their greatest length"] if number else []
-        return frame, notes
+        return [f"{number:,} of {known.height:,} answers were ended by their greatest length"] if number else []
 
 
 def _output_with_trace(made: Generated) -> tuple[Output, Trace]:
@@ -276,3 +272,77 @@ def _subtract(value: float | NoValue, base: float | NoValue) -> float | NoValue:
     if isinstance(value, NoValue):
         return value
     return base if isinstance(base, NoValue) else value - base
+
+
+TOKEN_COLUMNS = ("answer_tokens", "key", "entropies", "entropies_alone", "surprisals", "surprisals_alone")
+"""Columns of `written_answers` with a value for each token: its text, whether it is a key token, and its entropy and
+surprisal with and without the context."""
+
+
+@dataclass(frozen=True)
+class AnswerConfidence(ConfidenceAnnotator):
+    """Confidence in the answers that ``writer`` asks for, with its prompts and lengths.
+
+    ``confidence`` alone asks with its own prompts, which don't offer to decline. Whoever compares confidence with the
+    grade of an answer needs the confidence of that very answer: one greedy call gives both.
+    """
+
+    writer: AnswerWriter = field(kw_only=True)
+    answers: Mapping[tuple[str, str], AnswerItem] = field(kw_only=True)
+    """The answers to write, by system and query."""
+
+    def check(self) -> None:
+        super().check()
+        if self.writer.temperature > 0:
+            raise InputError(
+                f"answers are sampled at temperature {self.writer.temperature:g}, and confidence is that of the "
+                "greedy answer",
+                expected="temperature = 0 under [answers]",
+            )
+
+    @classmethod
+    def of(cls, writer: AnswerWriter, items: Sequence[AnswerItem], settings: Mapping[str, Any]) -> AnswerConfidence:
+        """The confidence in these answers, with the settings of ``confidence``."""
+        given = options_by_name(ConfidenceAnnotator, dict(settings), cls.kind) | {"each": False}
+        answers = {(item.system, item.query): item for item in items}
+        return cls(writer.card, writer.texts, writer.folder, writer=writer, answers=answers, **given)
+
+    @property
+    def items(self) -> list[AnnotationItem]:
+        return [AnnotationItem(query, system=system) for system, query in self.answers]
+
+    def requests(self, item: AnnotationItem) -> tuple[Generate, Generate]:
+        answer = self.answers[item.system, item.query]
+        return self.writer.request(answer), self.writer.request(AnswerItem(NO_CONTEXT_SYSTEM, item.query))
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        return {template.name: template for template in (self.writer.template, self.writer.template_alone)}
+
+    def _load(self, name: str) -> Template:
+        return self.writer.template if name == self.prompts[0] else self.writer.template_alone
+
+    def _check_slots(self, name: str, template: Template) -> None:
+        """The writer fills its own prompts."""
+
+
+def written_answers(annotator: AnswerConfidence, frame: pl.DataFrame) -> AnsweringResult:
+    """The answers in the rows that the annotator made: those of the writer, with `TOKEN_COLUMNS` besides."""
+    pair, writer = ["system", "query"], annotator.writer
+    first = frame.unique(pair, keep="first", maintain_order=True)
+    rows = {(row["system"], row["query"]): row for row in first.iter_rows(named=True)}
+    found = [_written(writer, item, rows[key]) for key, item in annotator.answers.items()]
+    made = writer.collect(list(annotator.answers.values()), found, [])
+    joined = made.frame.join(first.select(*pair, *TOKEN_COLUMNS), on=pair, how="left", maintain_order="left")
+    return replace(made, frame=joined)
+
+
+def _written(writer: AnswerWriter, item: AnswerItem, row: Mapping[str, Any]) -> WrittenAnswer | NoValue:
+    """An answer from its row; the reason, where the model gave none."""
+    if row["finish"] is None:
+        return NoValue(row["status"], row["reason"] or "", row["raw"])
+    usage = Usage(row["prompt_tokens"] or 0, row["tokens"] or 0, 0.0, row["cut"])
+    try:
+        return writer.parse(item, Generated((Output(row["raw"], row["finish"]),), usage))
+    except NoValue as reason:
+        return reason

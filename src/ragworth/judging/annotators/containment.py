@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from ragworth.calls.programs import NoValue, Program
+from ragworth.calls.programs import NoValue
 from ragworth.core.errors import quote_short
-from ragworth.judging.annotators.contract import AnnotationItem, Annotator
+from ragworth.judging.contract import AnnotationItem, Annotator
 from ragworth.judging.findings import AspectValues
 from ragworth.text_match.matching import is_character, match_answer, to_matchable
 from ragworth.text_match.normalise import canonical_words
@@ -33,13 +33,11 @@ class ContainmentAnnotator(Annotator):
     answers are short, one that contains none of them has no value.
     """
 
-    kind: ClassVar[str] = "containment"
-    title: ClassVar[str] = "relevance by whether the passage contains an accepted answer; asks no model"
-    aspects: ClassVar[tuple[str, ...]] = ("relevance",)
-    prompts: ClassVar[tuple[str, ...]] = ()
-    slots: ClassVar[tuple[str, ...]] = ()
-    compares: ClassVar[tuple[str, ...]] = ("answers",)
-    asks_model: ClassVar[bool] = False
+    kind = "containment"
+    title = "relevance by whether the passage contains an accepted answer; asks no model"
+    aspects = ("relevance",)
+    compares = ("answers",)
+    asks_model = False
     details: ClassVar[Mapping[str, Any]] = {"why": pl.String}
 
     @property
@@ -51,8 +49,7 @@ class ContainmentAnnotator(Annotator):
         answers = self.texts.known_answers(query)
         return bool(answers) and all(_is_short(text) and not _is_polar(text) for text in answers)
 
-    def program(self, item: AnnotationItem) -> Program[AspectValues]:
-        yield from ()
+    def value(self, item: AnnotationItem) -> AspectValues:
         passage = to_matchable(self.texts.passage(item.passage))
         for answer in self.texts.answers(item.query):
             if not _is_polar(answer) and (how := match_answer(passage, answer)) is not None:

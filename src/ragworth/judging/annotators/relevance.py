@@ -1,4 +1,7 @@
-"""``relevance``: whether a passage holds the answer, by a judge who sees the accepted answers if there are any."""
+"""``relevance`` and ``ratings``: labels of passages, by a model as judge.
+
+Paper of the ratings: Ju et al., Controlled Retrieval-augmented Context Evaluation for Long-form RAG (CRUX).
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,14 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import Program
-from ragworth.judging.annotators.contract import AnnotationItem, Annotator
-from ragworth.judging.answerability import ask_answerability, declining_label
-from ragworth.judging.contract import option, prompt_option
-from ragworth.judging.findings import AspectValues, value_unless_cut
-from ragworth.judging.labels import LabelMethod, LabelScale, ask_label, choose_label_method, label_method_option
+from ragworth.judging.contract import AnnotationItem, Annotator, LabelJudge, option, prompt_option
+from ragworth.judging.findings import AspectValues
+from ragworth.judging.labels import RATING_SCALE, LabelScale
 from ragworth.metrics.utility import ANSWERS_SHOWN
-
-RELEVANCE_LABELS = LabelScale(("YES", "NO"), (1.0, 0.0), ("relevant", "irrelevant"))
-RELEVANCE_GRADES = LabelScale.numbers(0, 3)
 
 
 @dataclass(frozen=True)
-class RelevanceAnnotator(Annotator):
+class RelevanceAnnotator(LabelJudge[AnnotationItem], Annotator):
     """1 where the passage holds the answer and 0 where not; or a grade from 0 to 3, without accepted answers.
 
     The value is the likelier label. ``p`` is the probability of YES among the labels, ``expected`` the mean of the
@@ -32,49 +30,56 @@ class RelevanceAnnotator(Annotator):
 
     graded: bool = option(False, "grades 0 to 3, without looking at accepted answers")
     prompt: str = prompt_option("relevance")
-    how: str = label_method_option()
-    length: int = option(32, "maximum tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
-    kind: ClassVar[str] = "relevance"
-    title: ClassVar[str] = "whether the passage holds the answer, by the model as judge"
-    aspects: ClassVar[tuple[str, ...]] = ("relevance",)
-    prompts: ClassVar[tuple[str, ...]] = ("relevance", "relevance-graded")
-    scales: ClassVar[Mapping[str, LabelScale]] = {"relevance": RELEVANCE_LABELS, "relevance-graded": RELEVANCE_GRADES}
-    labelled: ClassVar[bool] = True
-    details: ClassVar[Mapping[str, Any]] = {
-        "p": pl.Float64,
-        "expected": pl.Float64,
-        "mass": pl.Float64,
-        "cut": pl.Int64,
+    kind = "relevance"
+    title = "whether the passage holds the answer, by the model as judge"
+    aspects = ("relevance",)
+    prompts = ("relevance", "relevance-graded")
+    scales: ClassVar[Mapping[str, LabelScale]] = {
+        "relevance": LabelScale(("YES", "NO"), (1.0, 0.0), ("relevant", "irrelevant")),
+        "relevance-graded": LabelScale.numbers(0, 3),
     }
-
-    def check(self) -> None:
-        _ = self._way
-
-    @property
-    def _way(self) -> LabelMethod:
-        return choose_label_method(self.card, self.how, "relevance", answerable=True, own_prompt=bool(self.prompt))
+    answerable = True
 
     @property
     def prompt_names(self) -> tuple[str, ...]:
-        if self._way == "answerability":
-            return ("abstention",)
-        return ("relevance-graded",) if self.graded else ("relevance",)
+        return self.prompts[1:] if self.graded and self.way != "answerability" else super().prompt_names
+
+    @property
+    def answerability_scale(self) -> LabelScale:
+        return self.scales[self.prompts[int(self.graded)]]
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
-        query, passage = self.texts.query(item.query), self.texts.passage(item.passage)
-        answers = () if self.graded else self.texts.known_answers(item.query)
-        (name,), way = self.prompt_names, self._way
-        prompt, template = self.ask(name, query=query, passage=passage, answers=answers), self.template(name)
-        if way == "answerability":
-            scale = RELEVANCE_GRADES if self.graded else RELEVANCE_LABELS
-            found = yield from ask_answerability(prompt, scale, self.card, declining_label(template))
-        else:
-            found = yield from ask_label(prompt, self.scale(name), self.card, way, length=self.length)
-        shown = way != "answerability" and answers and "answers" in template.names
-        how = " · ".join([found.estimator, ANSWERS_SHOWN]) if shown else found.estimator
-        detail = {"raw": found.raw, "mass": found.mass, "expected": found.expected, "cut": found.usage.cut}
-        if found.probabilities is not None and not self.graded:
-            detail |= {"p": found.probabilities[0] / (found.mass or 1.0), "expected": None}
-        return AspectValues({"relevance": value_unless_cut(found.value, found.usage, self.keep_cut)}, detail, how)
+        values = {slot: self.fill(item, slot) for slot in ("query", "passage")}
+        values["answers"] = () if self.graded else self.fill(item, "answers")
+        found = yield from self.label(**values)
+        seen = self.way != "answerability" and "answers" in self.template(self.prompt_names[0]).names
+        return self.finding(found, ANSWERS_SHOWN if seen and values["answers"] else "")
+
+
+@dataclass(frozen=True)
+class RatingAnnotator(LabelJudge[AnnotationItem], Annotator):
+    """A rating from 0 (does not answer the sub-question) to 5 (answers it fully).
+
+    The value is the likeliest rating, as whole a number as a human's; ``expected`` is the mean weighted by the
+    ratings' probabilities, and ``mass`` how much probability the six hold together. A model that was taught to decline,
+    such as the embedded one, is asked whether it answers the sub-question from the passage (``answerability``): its
+    ratings are that probability mapped to 0–5, not graded quality.
+    """
+
+    prompt: str = prompt_option("rating")
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
+
+    kind = "ratings"
+    title = "how well the passage answers each sub-question, 0 to 5"
+    unit = "rating"
+    aspects = ("rating",)
+    compares = ("subquestions",)
+    prompts = ("rating",)
+    scales: ClassVar[Mapping[str, LabelScale]] = {"rating": RATING_SCALE}
+    answerable = True
+    details: ClassVar[Mapping[str, Any]] = {"expected": pl.Float64, "mass": pl.Float64, "cut": pl.Int64}
+
+    def fill(self, item: AnnotationItem, slot: str) -> object:
+        return super().fill(item, "subquestion" if slot == "query" else slot)

@@ -16,8 +16,8 @@ from ragworth.data.conversations import cluster_labels
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.tables import read_table
 from ragworth.formats.values import read_objects
+from ragworth.judging.contribution.outcomes import LEAST
 from ragworth.judging.contribution.rows import context_rows
-from ragworth.judging.contribution.summary import LEAST
 from ragworth.stats.estimate import Resampling, mean_estimates
 
 EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"

@@ -11,9 +11,8 @@ import polars as pl
 from ragworth.core.errors import format_count, format_list
 from ragworth.data.conversations import cluster_labels
 from ragworth.judging.contribution import MOST
-from ragworth.judging.contribution.answer_value import SplitAnswer
 from ragworth.judging.contribution.design import Floats
-from ragworth.judging.contribution.summary import EMPTY_CONTEXT, LEAST, threshold
+from ragworth.judging.contribution.outcomes import EMPTY_CONTEXT, LEAST, SplitAnswer, threshold
 from ragworth.stats.estimate import Resampling, mean_estimates
 
 DETAIL_COLUMNS: Mapping[str, Any] = {

@@ -1,1 +1,1 @@
-"""One file for each way to grade an answer."""
+"""Ways to grade answers: by comparing texts, or by asking a model."""

@@ -16,34 +16,18 @@ from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError, format_count, give_input
 from ragworth.data import OK
 from ragworth.data.tokens import TokenCounter
-from ragworth.judging.answerability import (
-    DECLINING,
-    RATED_ANSWERABILITY_NOTE,
-    ask_answerability,
-    declining_label,
-)
-from ragworth.judging.answers.answer_book import Answer
-from ragworth.judging.answers.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
-from ragworth.judging.contract import option, prompt_option
-from ragworth.judging.findings import AspectValues, describe_source, judgment_warnings, reject_cut_passage
-from ragworth.judging.graders.contract import Grader
-from ragworth.judging.labels import (
-    RATING_SCALE,
-    LabelMethod,
-    LabelResult,
-    LabelScale,
-    ask_label,
-    choose_label_method,
-    label_method_option,
-)
-from ragworth.judging.text_lookup import NO_SUBQUESTIONS, Subquestion
+from ragworth.judging.contract import Grader, LabelJudge, option, prompt_option
+from ragworth.judging.findings import AspectValues, judgment_warnings, reject_cut_passage
+from ragworth.judging.labels import RATED_ANSWERABILITY_NOTE, RATING_SCALE, LabelResult, LabelScale, all_found
+from ragworth.judging.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
+from ragworth.judging.text_lookup import NO_SUBQUESTIONS, Answer, Subquestion
 
 NO_TOKENS = "no-tokens"
 NO_REQUIRED = "no-required-subset"
 
 
 @dataclass(frozen=True)
-class CoverageGrader(Grader):
+class CoverageGrader(LabelJudge[Answer], Grader):
     """Share of the answerable sub-questions that the answer answers, and its density against the required subset.
 
     Citations such as [2], [doc3] or (2) are removed first. The model rates the answer, 0 to 5, for each sub-question,
@@ -60,19 +44,18 @@ class CoverageGrader(Grader):
     eta: float = option(3.0, "lowest rating that counts as answered")
     w: float = option(0.5, "weight of density; 1 is plain density", low=0)
     prompt: str = prompt_option("rating")
-    how: str = label_method_option()
-    length: int = option(32, "maximum tokens of what the model writes", low=1)
     keep_cut: bool = option(False, "keep values of answers that the judge could not see whole")
     _unrated: set[str] = field(default_factory=set, init=False, compare=False)
     """Queries without ratings that were met."""
 
-    kind: ClassVar[str] = "coverage"
-    version: ClassVar[int] = 2
-    title: ClassVar[str] = "share of the sub-questions that it answers, and density, by the model as judge"
-    aspects: ClassVar[tuple[str, ...]] = ("coverage", "density")
-    asks_model: ClassVar[bool] = True
-    single: ClassVar[bool] = False
-    prompts: ClassVar[tuple[str, ...]] = ("rating",)
+    kind = "coverage"
+    version = 2
+    title = "share of the sub-questions that it answers, and density, by the model as judge"
+    aspects = ("coverage", "density")
+    single = False
+    prompts = ("rating",)
+    scales: ClassVar[Mapping[str, LabelScale]] = {"rating": RATING_SCALE}
+    answerable = True
     details: ClassVar[Mapping[str, Any]] = {
         "subquestions": pl.List(pl.String),
         "ratings": pl.List(pl.Float64),
@@ -83,23 +66,9 @@ class CoverageGrader(Grader):
     }
 
     def check(self) -> None:
-        _ = self.scale
+        super().check()
         if not self.texts.collection.subquestions.height:
             raise InputError("coverage needs sub-questions", remedy=give_input("subquestions"))
-
-    @property
-    def _way(self) -> LabelMethod:
-        return choose_label_method(self.model, self.how, "coverage", answerable=True, own_prompt=bool(self.prompt))
-
-    @cached_property
-    def scale(self) -> LabelScale:
-        """The labels, as the prompt writes them."""
-        return (DECLINING if self._way == "answerability" else RATING_SCALE).for_prompt(self.template)
-
-    @property
-    def prompt_name(self) -> str:
-        """Name of the prompt, with these settings: a model that was taught to decline is asked whether it answers."""
-        return "abstention" if self._way == "answerability" else self.prompts[0]
 
     @property
     def _counter(self) -> TokenCounter:
@@ -108,19 +77,15 @@ class CoverageGrader(Grader):
 
     @property
     def source(self) -> str:
-        return describe_source(self.model, [self.template], f"eta {self.eta:g}", f"w {self.w:g}", self._counter.name)
+        return " · ".join([super().source, f"eta {self.eta:g}", f"w {self.w:g}", self._counter.name])
 
-    def program(self, answer: Answer) -> Program[AspectValues]:
-        text, questions = self.text(answer), self._answerable(answer.query)
-        made = yield from combine_programs([self._rated(text, question) for question in questions])
-        failed = next((one for one in made if isinstance(one, NoValue)), None)
-        if failed is not None:
-            raise failed
-        found = [one for one in made if isinstance(one, LabelResult)]
+    def program(self, item: Answer) -> Program[AspectValues]:
+        text, questions = self.text(item), self._answerable(item.query)
+        found = all_found((yield from combine_programs([self._rated(text, each.text) for each in questions])))
         share = sum(one.value >= self.eta for one in found) / len(questions)
         tokens = self._counter.count(text)
-        density = self._density(answer.query, share, tokens)
-        required = None if isinstance(density, NoValue) else self._required_tokens(answer.query)
+        density = self._density(item.query, share, tokens)
+        required = None if isinstance(density, NoValue) else self._required_tokens(item.query)
         detail = {
             "subquestions": [question.id for question in questions],
             "ratings": [one.value for one in found],
@@ -132,14 +97,8 @@ class CoverageGrader(Grader):
         }
         return AspectValues({"coverage": share, "density": density}, detail, found[0].estimator)
 
-    def _rated(self, text: str, question: Subquestion) -> Program[LabelResult]:
-        if self._way == "answerability":
-            prompt = self.template.render({"passage": text, "query": question.text})
-            found = yield from ask_answerability(prompt, RATING_SCALE, self.model, declining_label(self.template))
-            found = found._replace(estimator=f"{found.estimator}, mapped to 0–5")
-        else:
-            prompt = self.template.render({"passage": text, "subquestion": question.text})
-            found = yield from ask_label(prompt, self.scale, self.model, self._way, length=self.length)
+    def _rated(self, text: str, question: str) -> Program[LabelResult]:
+        found = yield from self.label(passage=text, query=question, subquestion=question)
         reject_cut_passage(found.usage, self.keep_cut, found.raw)
         return found
 
@@ -197,17 +156,13 @@ class CoverageGrader(Grader):
             return NoValue(NO_TOKENS, "the answer, or the required subset, has no tokens")
         return float((share * required / tokens) ** self.w)
 
-    def warnings(self, frame: pl.DataFrame) -> list[str]:
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
         first = frame.filter(pl.col("aspect") == self.aspects[0])
         every = first.select(pl.col("ratings").drop_nulls().explode()).filter(pl.col("ratings").is_not_null())
-        return [
-            *judgment_warnings(first.select("mass", value=pl.lit(None, pl.Float64)), "answer"),
-            *judgment_warnings(every, "rating", "ratings"),
-        ]
-
-    def notes(self, answers: Sequence[Answer], controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        notes = [f"tokens are counted as {self._counter.name}"]
-        if self._way == "answerability":
+        notes = judgment_warnings(first.select("mass", value=pl.lit(None, pl.Float64)), "answer")
+        notes += judgment_warnings(every, "rating", "ratings")
+        notes.append(f"tokens are counted as {self._counter.name}")
+        if self.way == "answerability":
             notes.append(RATED_ANSWERABILITY_NOTE)
         if self._unrated:
             number = format_count(len(self._unrated), "query", "queries")

@@ -25,7 +25,7 @@ from ragworth.comparison import Comparison, compare, is_different, score_matrice
 from ragworth.comparison.score_matrix import rank_matrix
 from ragworth.core.errors import format_list
 from ragworth.data import Outcomes, Scores
-from ragworth.judging.answers.writer import ORACLE_SYSTEM
+from ragworth.judging.answers import ORACLE_SYSTEM
 from ragworth.report.page.answer_sentences import AnswerSentences, OutcomeScale, join_names
 from ragworth.report.page.rankings import (
     ALPHA,

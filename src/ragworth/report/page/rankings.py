@@ -19,7 +19,7 @@ from ragworth.comparison import (
 )
 from ragworth.core.errors import format_count, format_list
 from ragworth.data import Scores
-from ragworth.judging.answers.writer import ORACLE_SYSTEM
+from ragworth.judging.answers import ORACLE_SYSTEM
 from ragworth.report.wording import signed
 from ragworth.stats.bootstrap import FEWEST_CLUSTERS
 from ragworth.stats.paired import Test

@@ -16,7 +16,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import OK, Contexts
-from ragworth.judging.annotators import ANNOTATORS
+from ragworth.judging import ANNOTATORS
 from ragworth.judging.contract import option as named
 from ragworth.metrics.utility import HARD, WEAK
 from ragworth.retrieval.contract import Need, Place, StepContext, argument, unscored_contexts

@@ -26,9 +26,8 @@ from ragworth.core.errors import BadLine, InputError, ModelError, format_count, 
 from ragworth.data.conversations import Turn, turns_digest, turns_of
 from ragworth.formats.files import bad_lines_error
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
-from ragworth.judging.answers.rewriter import QueryRewriter, TurnRewrites
-from ragworth.judging.answers.turn_baselines import BASELINES
 from ragworth.judging.contract import option as named
+from ragworth.judging.rewriter import BASELINES, QueryRewriter, TurnRewrites
 from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.embedded import find_rewriter

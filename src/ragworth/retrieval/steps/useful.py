@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.data.collection import Collection
 from ragworth.judging.annotators.abstention import AbstentionAnnotator
-from ragworth.judging.annotators.contract import AnnotationItem
+from ragworth.judging.contract import AnnotationItem
 from ragworth.judging.contract import option as named
 from ragworth.judging.findings import AspectValues
 from ragworth.judging.text_lookup import TextLookup

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import InputError, format_count
 from ragworth.data.conversations import Turn, cut_messages
-from ragworth.judging.answers.rewriter import render_turn
+from ragworth.judging.rewriter import render_turn
 from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder
 from ragworth.llm.prompts.template import Template
 from ragworth.rewriting.training.settings import TrainingSettings

@@ -23,7 +23,7 @@ class TrainingSettings:
     micro_batch: examples read at a time; the gradients of a step are summed over them.
     max_tokens: longest prompt and rewrite together; longer examples are left out and counted.
     held_out: share of the conversations to choose rates and epochs by.
-    history: characters of the history in a prompt, as in `ragworth.judging.answers.rewriter`.
+    history: characters of the history in a prompt, as in `ragworth.judging.rewriter`.
     save_steps: steps between two checkpoints.
     """
 

@@ -12,6 +12,7 @@ import polars as pl
 from ragworth.core.errors import format_count
 from ragworth.data import OK
 from ragworth.judging.contribution import MOST
+from ragworth.judging.contribution.outcomes import SHARE, threshold
 from ragworth.judging.contribution.rows import (
     carrying,
     context_rows,
@@ -20,7 +21,6 @@ from ragworth.judging.contribution.rows import (
     position_profile,
     split_answers,
 )
-from ragworth.judging.contribution.summary import SHARE, threshold
 from ragworth.report.answer_views import MARKS
 from ragworth.report.document import Bullets, Details, DocumentBlock, Notes, Only, Paragraph, Section, TableBlock
 from ragworth.report.page.answer_contexts import answer_contexts, count_shown

@@ -1,10 +1,10 @@
-"""Rewrite turns of conversations into questions that can be searched for alone."""
+"""Rewrite turns of conversations into questions that can be searched for alone: by a model, or by rule."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -175,3 +175,33 @@ def _read_rewrite(output: Output) -> str | NoValue:
     if output.finish == LENGTH:
         return NoValue(TRUNCATED, "the rewrite ended at its greatest length", output.text)
     return line
+
+
+def last_turn(turn: Turn) -> str:
+    """The turn as the user typed it."""
+    return turn.question
+
+
+def all_turns(turn: Turn) -> str:
+    """Everything the user said so far."""
+    return " ".join(turn.user_messages)
+
+
+def first_and_last(turn: Turn) -> str:
+    """The first turn of the conversation, which often names its topic, and this one."""
+    said = turn.user_messages
+    return " ".join(said if len(said) < 2 else (said[0], said[-1]))
+
+
+def human_rewrite(turn: Turn) -> str | None:
+    """The rewrite that a person wrote, if there is one."""
+    return turn.rewrite
+
+
+BASELINES: Mapping[str, Callable[[Turn], str | None]] = {
+    "last": last_turn,
+    "all": all_turns,
+    "first+last": first_and_last,
+    "human": human_rewrite,
+}
+"""Rules that need nothing but the turn. `ragworth.retrieval.history_terms` needs the passages too."""

@@ -1,24 +1,38 @@
-"""From texts to judgments: what to judge, the job that does it, and the table that comes of it."""
+"""Annotate and grade: what to judge, the job that does it, and the table that comes of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import polars as pl
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, MissingInputError, give_input
-from ragworth.data import Contexts
-from ragworth.data.coercion import Data
+from ragworth.core.registry import Registry
+from ragworth.data import Answers, Contexts
+from ragworth.data.coercion import Data, to_frame
 from ragworth.data.collection import Collection
-from ragworth.judging.annotators import ANNOTATORS
-from ragworth.judging.annotators.contract import NO_MODEL, AnnotationItem, AnnotationResult, Annotator
-from ragworth.judging.answers.answer_book import AnswerBook
-from ragworth.judging.contract import options_by_name, resolve_model, run_task
-from ragworth.judging.text_lookup import TextLookup, check_positive_count, sample_by_query
+from ragworth.formats.tables import parse_shown
+from ragworth.judging import ANNOTATORS, GRADERS
+from ragworth.judging.answers import AnsweringResult, shown_contexts
+from ragworth.judging.contract import (
+    NO_MODEL,
+    AnnotationItem,
+    Annotator,
+    Judge,
+    JudgingResult,
+    options_by_name,
+    resolve_model,
+    run_task,
+)
+from ragworth.judging.text_lookup import AnswerBook, TextLookup, check_positive_count, sample_by_query
 from ragworth.llm.contract import Card, Model
+
+JudgeT = TypeVar("JudgeT", bound=Judge[Any])
 
 
 def annotate(
@@ -34,7 +48,7 @@ def annotate(
     sample_seed: int = 0,
     prompts: str | Path | None = None,
     **settings: Any,
-) -> AnnotationResult:
+) -> JudgingResult:
     """Judge the passages of some contexts, or the contexts themselves, by asking a model.
 
     Parameters
@@ -53,23 +67,91 @@ def annotate(
     if contexts is not None and not isinstance(contexts, Contexts):
         contexts = Contexts(contexts)
     with nullcontext() if not ANNOTATORS.get(kind).asks_model else Job(resolve_model(model), store) as job:
-        annotator = build_annotator(kind, job.card if job is not None else NO_MODEL, collection, prompts, settings)
-        things = annotation_items(annotator, contexts, collection, k)
-        return run_task(annotator, sample_by_query(things, limit, sample, sample_seed), job)
+        annotator = build_judge(ANNOTATORS, kind, job.card if job is not None else None, collection, prompts, settings)
+        items = annotation_items(annotator, contexts, collection, k)
+        return run_task(annotator, sample_by_query(items, limit, sample, sample_seed), job)
 
 
-def build_annotator(
+def grade(
     kind: str,
-    card: Card,
+    answers: Answers | AnsweringResult | Data,
+    collection: Collection,
+    model: Model | str | None = None,
+    *,
+    contexts: Contexts | Data | None = None,
+    store: Store | str | Path | None = None,
+    prompts: str | Path | None = None,
+    limit: int | None = None,
+    sample: int | None = None,
+    sample_seed: int = 0,
+    **settings: Any,
+) -> JudgingResult:
+    """Grade answers.
+
+    Parameters
+    ----------
+    kind: ``deterministic``, ``judge``, ``ideal``, ``text``, ``bertscore``, ``utility``, ``coverage``, ``support``,
+        ``citations`` or ``contribution``.
+    answers: from `ragworth.answer` or `ragworth.read_answers`, or a table with system, query, text and optionally
+        repeat, status and shown (the ids of the passages shown).
+    collection: texts of queries, accepted answers, relevance, sub-questions: what the grader needs.
+    model: for those that ask one, from `ragworth.llm` or in its written form; the embedded one by default.
+    contexts: what the systems showed, for answers of which it is not known yet (by a column ``shown``).
+    store: file in which every answer of the model is kept, so that it is never asked twice.
+    prompts: folder of own prompts.
+    limit, sample: only the first queries, or some drawn at random.
+    settings: those of the grader; ``ragworth grade KIND --help`` lists them.
+    """
+    book = to_answer_book(answers, contexts)
+    wanted = sample_by_query(book.answers, limit, sample, sample_seed)
+    with nullcontext() if not GRADERS.get(kind).asks_model else Job(resolve_model(model), store) as job:
+        grader = build_judge(GRADERS, kind, job.card if job is not None else None, collection, prompts, settings, book)
+        return run_task(grader, grader.items(wanted), job)
+
+
+def build_judge(
+    kinds: Registry[type[JudgeT]],
+    kind: str,
+    card: Card | None,
     collection: Collection,
     prompts: str | Path | None,
     settings: dict[str, Any],
     book: AnswerBook | None = None,
-) -> Annotator:
-    """An annotator by its name; a model that cannot do what it needs is refused here. ``book``: given answers."""
-    chosen = ANNOTATORS.get(kind)
-    more: dict[str, Any] = {"book": book} if book is not None and chosen.takes_answers else {}
-    return chosen(card, TextLookup(collection), prompts, **options_by_name(chosen, settings, kind), **more)
+) -> JudgeT:
+    """Build a judge by its name; a model or texts that it can't work with are refused here.
+
+    ``card``: of the model, None for a kind that asks none. ``book``: the answers to grade, or those that were given.
+    """
+    chosen = kinds.get(kind)
+    if book is not None and not book.answers:
+        raise InputError("there are no answers to grade", expected="a table of answers with at least one row")
+    more = {"book": book} if book is not None else {}
+    return chosen(card or NO_MODEL, TextLookup(collection), prompts, **options_by_name(chosen, settings, kind), **more)
+
+
+def to_answer_book(answers: Answers | AnsweringResult | Data, contexts: Contexts | Data | None = None) -> AnswerBook:
+    """Answers with what was shown for them: as they say themselves, or else as given."""
+    if contexts is not None and not isinstance(contexts, Contexts):
+        contexts = Contexts(contexts)
+    if isinstance(answers, Answers):
+        return AnswerBook(answers, contexts)
+    if isinstance(answers, AnsweringResult):
+        return AnswerBook(answers.table, _recorded_or_given(answers.contexts, contexts))
+    frame = to_frame(answers)
+    table = Answers(frame)
+    return AnswerBook(table, _recorded_or_given(shown_contexts(table.frame.with_columns(parse_shown(frame))), contexts))
+
+
+def _recorded_or_given(recorded: Contexts, given: Contexts | None) -> Contexts:
+    """What was recorded of a system and query goes before what is given, which may be deeper than what was shown."""
+    if given is None:
+        return recorded
+    pair = ["system", "query"]
+    bare = pl.DataFrame(sorted(recorded.empty), schema=dict.fromkeys(pair, pl.String), orient="row")
+    known = pl.concat([recorded.frame.select(pair), bare]).unique()
+    merged = Contexts.trusted(pl.concat([recorded.frame, given.frame.join(known, on=pair, how="anti")]))
+    merged.empty = recorded.empty | (given.empty - set(known.rows()))
+    return merged
 
 
 def annotation_items(

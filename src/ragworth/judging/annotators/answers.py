@@ -1,6 +1,8 @@
-"""``downstream`` (eRAG): how well the answer that the model gives from one passage matches the accepted ones.
+"""``downstream`` and ``likelihood``: one passage by the accepted answers.
 
-Paper: Salemi and Zamani, Evaluating Retrieval Quality in Retrieval-Augmented Generation.
+How well does what the model answers from the passage match them (eRAG), and how likely does the model find them?
+
+Paper of eRAG: Salemi and Zamani, Evaluating Retrieval Quality in Retrieval-Augmented Generation.
 """
 
 from __future__ import annotations
@@ -12,12 +14,11 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.judging.annotators.contract import AnnotationItem, Annotator
-from ragworth.judging.contract import option, prompt_option
-from ragworth.judging.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.judging.contract import AnnotationItem, Annotator, option, prompt_option
+from ragworth.judging.findings import AspectValues, answer_logprobs, require_abilities, value_unless_cut
 from ragworth.judging.graders.judge import GRADE_LABELS
 from ragworth.judging.labels import LabelScale, ask_label, choose_label_method
-from ragworth.llm.contract import Generate, Generated
+from ragworth.llm.contract import Generate, Generated, Score, Scored
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.refusals import find_refusal
 
@@ -40,14 +41,13 @@ class DownstreamAnnotator(Annotator):
     length: int = option(64, "maximum tokens of an answer", low=1)
     keep_cut: bool = option(False, "keep values of passages that did not fit whole")
 
-    kind: ClassVar[str] = "downstream"
-    title: ClassVar[str] = "how well the answer from the passage alone matches the accepted answers (eRAG)"
-    aspects: ClassVar[tuple[str, ...]] = ("downstream",)
-    compares: ClassVar[tuple[str, ...]] = ("answers",)
-    prompts: ClassVar[tuple[str, ...]] = ("answer", "grade")
+    kind = "downstream"
+    title = "how well the answer from the passage alone matches the accepted answers (eRAG)"
+    aspects = ("downstream",)
+    compares = ("answers",)
+    prompts = ("answer", "grade")
     scales: ClassVar[Mapping[str, LabelScale]] = {"grade": GRADE_LABELS}
-    slots: ClassVar[tuple[str, ...]] = ("query", "passages", "answer")
-    rounds: ClassVar[int] = 2
+    rounds = 2
     details: ClassVar[Mapping[str, Any]] = {
         "finish": pl.String,
         "tokens": pl.Int64,
@@ -71,23 +71,19 @@ class DownstreamAnnotator(Annotator):
     def source(self) -> str:
         return f"{super().source} · {self.compare}"
 
-    def conclude(
-        self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]
-    ) -> tuple[pl.DataFrame, list[str]]:
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
         """Say how many answers declined, and how many were ended by their length."""
-        notes = []
-        for what, words in (
+        cases = (
             (pl.col("declined"), "decline, and match nothing"),
             (pl.col("finish") == "length", "were ended by their greatest length"),
-        ):
-            if number := frame.filter(what).height:
-                notes.append(f"{number:,} of {frame.height:,} answers {words}")
-        return frame, notes
+        )
+        numbers = [(frame.filter(rows).height, words) for rows, words in cases]
+        return [f"{number:,} of {frame.height:,} answers {words}" for number, words in numbers if number]
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
         answers = self.texts.answers(item.query)
-        query, shown = self.texts.query(item.query), [{"text": self.texts.passage(item.passage)}]
-        prompt = self.ask("answer", query=query, passages=shown)
+        query = self.texts.query(item.query)
+        prompt = self.ask("answer", query=query, passages=self.fill(item, "passages"))
         reply = self.template("answer").reply
         (outcome,) = yield [Generate(prompt, max_tokens=self.length, stop=reply.stop)]
         made = require_response(outcome, Generated)
@@ -110,3 +106,45 @@ class DownstreamAnnotator(Annotator):
         )
         right = value_unless_cut(float(found.value > 0), made.usage, self.keep_cut)
         return AspectValues({"downstream": right}, detail | {"mass": found.mass}, found.estimator)
+
+
+@dataclass(frozen=True)
+class LikelihoodAnnotator(Annotator):
+    """Mean log-probability of the tokens of the accepted answer, of the best one where several are accepted.
+
+    At most 0. ``answer`` is the answer that was best and ``logprob`` the sum over its tokens.
+    """
+
+    keep_cut: bool = option(False, "keep values of passages that did not fit whole")
+
+    kind = "likelihood"
+    title = "log-probability of the accepted answer, given the passage alone"
+    aspects = ("likelihood",)
+    compares = ("answers",)
+    prompts = ("reply",)
+    details: ClassVar[Mapping[str, Any]] = {
+        "answer": pl.String,
+        "logprob": pl.Float64,
+        "tokens": pl.Int64,
+        "cut": pl.Int64,
+    }
+
+    def check(self) -> None:
+        require_abilities(self.card, ("score",), "likelihood")
+
+    def program(self, item: AnnotationItem) -> Program[AspectValues]:
+        answers = self.texts.answers(item.query)
+        passages = self.fill(item, "passages")
+        prompt = self.ask("reply", query=self.texts.query(item.query), passages=passages)
+        outcomes = yield [Score(prompt, answer.strip()) for answer in answers]
+        scored = [
+            (answer, require_response(outcome, Scored)) for answer, outcome in zip(answers, outcomes, strict=True)
+        ]
+        means = [sum(logs) / len(logs) for logs in (answer_logprobs(one) for _, one in scored)]
+        best = max(means)
+        answer, one = scored[means.index(best)]
+        logs = one.trace.logprobs
+        detail = {"answer": answer, "logprob": sum(logs), "tokens": len(logs), "cut": one.usage.cut}
+        # Cut for any of the answers, the best of them is not known.
+        worst = max((one.usage for _, one in scored), key=lambda usage: usage.cut)
+        return AspectValues({"likelihood": value_unless_cut(best, worst, self.keep_cut)}, detail)

@@ -1,1 +1,0 @@
-"""Have language models answer queries from contexts."""
