@@ -20,9 +20,9 @@ ROOT = Path(ragworth.__file__).parent
 # From the bottom up. A package may import from its own layer and from the layers below it.
 LAYERS: list[set[str]] = [
     {"core"},
-    {"data"},
+    {"data", "stats"},
     {"llm", "formats"},
-    {"calls", "metrics", "stats", "interop", "workspace"},
+    {"calls", "metrics", "interop", "workspace"},
     {
         "text_match",
         "answer_outcomes",

@@ -761,7 +761,7 @@ def test_bad_input() -> None:
         ragworth.grade("text", ragworth.Answers({"system": [], "query": [], "text": []}), TEXTS)
     with pytest.raises(ModelError, match="cannot choose"):
         ragworth.grade("judge", given, TEXTS, Scripted({}, abilities=("generate",)), how="labels")
-    with pytest.raises(ModelError, match="asks a model, and none was given"):
+    with pytest.raises(ModelError, match="'no model' cannot choose"):
         build_judge(GRADERS, "judge", None, TEXTS, None, {}, to_answer_book(given))
 
 
@@ -778,8 +778,8 @@ def test_a_grader_of_ones_own() -> None:
         title: ClassVar[str] = "how long it is"
         aspects: ClassVar[tuple[str, ...]] = ("length",)
 
-        def value(self, answer: Answer) -> AspectValues:
-            return AspectValues({"length": float(len(self.text(answer)))})
+        def value(self, item: Answer) -> AspectValues:
+            return AspectValues({"length": float(len(self.text(item)))})
 
     GRADERS.add("length", Length)
     try:
