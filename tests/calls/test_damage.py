@@ -166,7 +166,7 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_store_with_foreign_tables_views_or_triggers_is_refused(name: str, path: Path) -> None:
     tampered(path, *FOREIGN[name])
-    with pytest.raises(StoreError, match="changed by another program"):
+    with pytest.raises(StoreError, match="its tables are not those"):
         Store(path)
 
 

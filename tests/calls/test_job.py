@@ -372,7 +372,7 @@ class Wrong(Scripted):
     ids=["less", "more", "none"],
 )
 def test_a_backend_with_the_wrong_number_of_responses_is_an_error(wrong: Callable[[object], object]) -> None:
-    with pytest.raises(ModelError, match="responses to 2 requests"):
+    with pytest.raises(ModelError, match="responses to 3 requests"):
         list(Job(Wrong(wrong)).run(questions(3)))
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.maintenance import prune, verify
+from ragworth.calls.maintenance import verify
 from ragworth.calls.store import Store
-from ragworth.core.errors import InputError
 from ragworth.llm.contract import (
     Failure,
     Generate,
@@ -26,7 +25,7 @@ from ragworth.llm.contract import (
     Usage,
 )
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from tests.calls.samples import YES, count, question, tampered
+from tests.calls.samples import YES, question, tampered
 
 PROMPT = Prompt((PromptMessage("system", "Be brief."), PromptMessage("user", "Why? Ω\ud800")), (Span(1, 0, 4),), "v1")
 MIXED: list[Request] = [
@@ -116,21 +115,3 @@ def test_a_prompt_that_cannot_be_read_is_found_and_the_others_are_checked(packed
         found = verify(kept)
     assert found.calls == 6
     assert len(found.problems) == 1
-
-
-@pytest.mark.parametrize(("model", "answers", "left"), [("other", 2, [4, 2, 6]), ("scripted", 6, [0, 0, 0])])
-def test_prompts_and_errors_go_with_the_calls_of_a_model(model: str, answers: int, left: list[int], path: Path) -> None:
-    tables = ("answers", "errors", "requests")
-    with Store(path) as kept:
-        assert prune(kept, model, dry=True) == answers
-        assert [count(path, table) for table in tables] == [6, 2, 8]
-        assert prune(kept, model, dry=False) == answers
-        assert verify(kept).problems == []
-    assert [count(path, table) for table in tables] == left
-
-
-def test_pruning_an_unknown_model_is_an_error(path: Path) -> None:
-    with Store(path) as kept, pytest.raises(InputError, match="no model 'mistral'") as caught:
-        prune(kept, "mistral", dry=False)
-    assert "other, scripted" in str(caught.value)
-    assert count(path, "answers") == 6

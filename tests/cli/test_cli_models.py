@@ -448,22 +448,8 @@ def test_a_sound_store_is_said_to_be_so_and_another_is_not(kept: Desk) -> None:
     assert result.stdout == ""
 
 
-def test_calls_are_taken_out(kept: Desk) -> None:
-    arguments = ["calls", "prune", str(kept.store), "--model", "scripted"]
-    assert kept(*arguments, "--dry-run").stdout == f"2 calls of scripted are in {kept.store}.\n"
-    asked = CliRunner().invoke(main, arguments, input="n\n")
-    assert (asked.exit_code, kept.count()) == (1, 2)
-    assert kept(*arguments, "--yes").stdout == "2 calls deleted.\n"
-    assert (kept.count(), kept.count("errors")) == (0, 0)
-
-
-@pytest.mark.parametrize("command", ["show", "export", "verify", "prune"])
+@pytest.mark.parametrize("command", ["show", "export", "verify"])
 def test_a_store_that_is_not_there_or_none(command: str, desk: Desk) -> None:
-    more = ["--model", "gpt", "--yes"] if command == "prune" else []
-    refused(desk("calls", command, str(desk.folder / "none.sqlite"), *more), "no such store")
+    refused(desk("calls", command, str(desk.folder / "none.sqlite")), "no such store")
     assert not (desk.folder / "none.sqlite").exists()
-    refused(desk("calls", command, str(desk.folder / "rows.jsonl"), *more), "rows.jsonl")
-
-
-def test_pruning_needs_to_know_what(kept: Desk) -> None:
-    refused(kept("calls", "prune", str(kept.store), "--model", "gpt", "--yes"), "no model 'gpt'", "script.json")
+    refused(desk("calls", command, str(desk.folder / "rows.jsonl")), "rows.jsonl")

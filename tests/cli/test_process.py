@@ -146,21 +146,6 @@ def test_ctrl_c_in_a_command_is_130(store: Path, monkeypatch: pytest.MonkeyPatch
     assert (result.exit_code, result.stderr) == (130, "\nragworth: interrupted\n")
 
 
-def test_ctrl_c_at_a_prompt_is_130_and_no_is_1(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["calls", "prune", str(store), "--model", "scripted"]
-    assert CliRunner().invoke(main, arguments, input="n\n").exit_code == 1
-
-    def pressed(*values: object, **options: object) -> None:
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            raise click.Abort from None
-
-    monkeypatch.setattr(click, "confirm", pressed)
-    assert call(*arguments).exit_code == 130
-    assert count(store, "answers") == 20
-
-
 @pytest.mark.parametrize("arguments", ["--help", "metrics", *slow("calls export {}")])
 def test_a_reader_that_has_seen_enough(arguments: str, store: Path) -> None:
     script = f"{sys.executable} -m ragworth {arguments.format(store)} | head -c 1 >/dev/null; echo ${{PIPESTATUS[0]}}"

@@ -85,18 +85,10 @@ def failed_batch(calls: Sequence[QueuedCall], error: BaseException) -> FinishedB
     return FinishedBatch(calls, [failure] * len(calls))
 
 
-class LocalExecutor:
-    """The default executor: threads in this process."""
-
-    def open(self, model: Model) -> ThreadWorkers:
-        return ThreadWorkers(model)
-
-    def close(self) -> None:
-        """Threads end with their job."""
-
-
 class ThreadWorkers:
-    """As many threads as the model can serve at a time. They are daemons, so an early exit doesn't wait for them."""
+    """Threads of this process, as many as the model can serve at a time. They are daemons, so an early exit doesn't
+    wait for them.
+    """
 
     note = ""
 

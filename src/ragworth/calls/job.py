@@ -24,7 +24,7 @@ from ragworth.calls.budget import (
     upper_bound_tokens,
 )
 from ragworth.calls.checks import read_stored_response
-from ragworth.calls.executors import Executor, FinishedBatch, LocalExecutor, QueuedCall, Workers, current_executor
+from ragworth.calls.executors import Executor, FinishedBatch, QueuedCall, ThreadWorkers, Workers, current_executor
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import JobStopped, ModelError, format_count, format_list, quote_short
@@ -47,9 +47,6 @@ NOT_ASKED = "not-asked"
 
 USUAL_REQUEST_TOKENS = 400
 """Tokens of an ordinary request; longer requests are sent in smaller batches."""
-
-FIRST_BATCH = 2
-"""Requests in the first batch of a job. Sizes double, so that progress shows early even if a whole batch takes long."""
 
 
 class JobObserver(Protocol):
@@ -123,7 +120,8 @@ class Job:
         self.watcher = watcher
         self.stopped = ""
         """The limit that ended the job."""
-        self._executor = executor or current_executor() or LocalExecutor()
+        executor = executor or current_executor()
+        self._open_workers: Callable[[Model], Workers] = executor.open if executor is not None else ThreadWorkers
         self._executor_note = ""
         self._wait = wait
         self._digest = model_digest(self.card)
@@ -135,7 +133,6 @@ class Job:
         self._damaged: dict[bytes, str] = {}
         """Stored answers that can't be used, and why."""
         self._failures_in_a_row = 0
-        self._largest_batch = FIRST_BATCH
         self._ended: list[FinishedBatch] = []
         """Batches whose outcomes aren't stored yet."""
 
@@ -234,7 +231,7 @@ class Job:
         waiting = iter(requests)
         with (
             nullcontext() if self._store is None else self._store.writing(self._wait),
-            closing(self._executor.open(self.model)) as workers,
+            closing(self._open_workers(self.model)) as workers,
         ):
             while window := list(islice(waiting, REQUEST_WINDOW)):
                 keys = [call_key(self._digest, request) for request in window]
@@ -335,9 +332,8 @@ class Job:
         Calls under way count at their upper bound; if only that is in the way, wait for them.
         """
         batch: list[QueuedCall] = []
-        size = max(1, min(self.model.batch, self._largest_batch))
-        room = size * USUAL_REQUEST_TOKENS
-        while queue and not self.stopped and len(batch) < size:
+        room = self.model.batch * USUAL_REQUEST_TOKENS
+        while queue and not self.stopped and len(batch) < self.model.batch:
             call = queue[0]
             if batch and (room <= 0 or type(call.request) is not type(batch[0].request)):
                 break
@@ -347,8 +343,6 @@ class Job:
             self.tally.start(call.tokens)
             batch.append(queue.popleft())
             room -= sum(call.tokens)
-        if size < self.model.batch and (len(batch) == size or room <= 0):
-            self._largest_batch *= 2
         return batch
 
     def _keep(self, ended: list[FinishedBatch], outcomes: dict[bytes, Response | Failure]) -> None:

@@ -1,4 +1,4 @@
-"""Inspect, export, verify, merge and prune call stores."""
+"""Inspect, export, verify and merge call stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, request_to_json
 from ragworth.calls.store import UNKNOWN, Store, StoredCall, format_time
-from ragworth.core.errors import InputError, StoreError
+from ragworth.core.errors import StoreError
 from ragworth.llm.contract import Card, Failure
 
 IDENTITY_FIELDS = ("backend", "name", "revision", "quantisation", "template", "endpoint")
@@ -168,18 +168,3 @@ def merge(store: Store, other: Store) -> MergeResult:
                 rows = [(call.key, call.request(), call.response()) for call in fresh if call.model == card]
                 store.commit(card, rows)
     return MergeResult(added, present, damaged)
-
-
-def prune(store: Store, model: str, *, dry: bool) -> int:
-    """Remove the calls of a model or backend, and return the number of answers. ``dry`` only counts."""
-    cards = {number: _names(card)[:2] for number, card in store.cards().items()}
-    numbers = ",".join(str(number) for number, names in cards.items() if model in names)
-    if not numbers:
-        names = sorted({name for _, name in cards.values()})
-        raise InputError(f"the store has no model {model!r}", expected=", ".join(names) or "an empty store")
-    where = f"model IN ({numbers})"
-    ((count,),) = store.query(f"SELECT count(*) FROM answers WHERE {where}")
-    if not dry:
-        with store.writing():
-            store.delete(where)
-    return int(count)

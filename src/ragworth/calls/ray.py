@@ -17,7 +17,7 @@ from ragworth.calls.checks import check_outcomes
 from ragworth.calls.executors import FinishedBatch, QueuedCall, failed_batch
 from ragworth.calls.serialization import REQUEST_KINDS
 from ragworth.core.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
-from ragworth.llm import how_opened
+from ragworth.llm import OpenedModel, how_opened
 from ragworth.llm.contract import Failure, Model, Request
 from ragworth.workspace.config import ExecutorConfig
 
@@ -62,7 +62,7 @@ class RayExecutor:
         if find_spec("ray") is None:
             raise MissingExtraError("ray", "ray", "running calls on a cluster")
         self.settings = settings or ExecutorConfig("ray")
-        self._crews: dict[tuple[str, ...], RayCrew] = {}
+        self._crews: dict[tuple[str, ...], RayWorkers] = {}
         self._has_connected = False
 
     def open(self, model: Model) -> RayWorkers:
@@ -70,8 +70,9 @@ class RayExecutor:
         if identity not in self._crews:
             opened = how_opened(model)
             self._connect()
-            self._crews[identity] = RayCrew(opened.spec, opened.options, identity, self.settings)
-        return RayWorkers(self._crews[identity])
+            self._crews[identity] = RayWorkers(opened, identity, self.settings)
+        self._crews[identity].begin_job()
+        return self._crews[identity]
 
     def _connect(self) -> None:
         ray = _import_ray()
@@ -90,7 +91,7 @@ class RayExecutor:
     def close(self) -> None:
         """End the actors, and the connection if it was made here."""
         for crew in self._crews.values():
-            crew.close()
+            crew.end()
         self._crews.clear()
         if self._has_connected:
             _import_ray().shutdown()
@@ -104,78 +105,6 @@ def _import_ray() -> Any:
     return ray
 
 
-class RayCrew:
-    """The actors of one model: those that are ready, and those that start."""
-
-    def __init__(
-        self, spec: str, options: Mapping[str, Any], identity: tuple[str, ...], settings: ExecutorConfig
-    ) -> None:
-        self.ray = _import_ray()
-        self._spec, self._options, self._identity, self._settings = spec, dict(options), identity, settings
-        self._actor_class = self.ray.remote(max_restarts=0)(ModelActor)
-        self.ready: list[Any] = []
-        self._starting: dict[Any, Any] = {}
-        """Actors by the reference to their identity."""
-        self.lost = 0
-        self._alone_since = time.monotonic()
-        """When there was no actor for the first time."""
-        for _ in range(settings.actors):
-            self._start()
-
-    def _start(self) -> None:
-        resources = {"num_cpus": self._settings.cpus, "num_gpus": self._settings.gpus}
-        actor = self._actor_class.options(**resources, resources=dict(self._settings.resources)).remote(
-            self._spec, self._options, str(Path.cwd())
-        )
-        self._starting[actor.identity.remote()] = actor
-
-    def poll(self, seconds: float = 0.0) -> None:
-        """Take in actors that have started. One with another model is an error; one that dies is replaced."""
-        started = self.ray.wait(list(self._starting), num_returns=1, timeout=seconds)[0] if self._starting else []
-        for reference in started:
-            actor = self._starting.pop(reference)
-            try:
-                identity = _value(self.ray.get(reference))
-            except self.ray.exceptions.RayActorError:
-                self._replace_lost()
-                continue
-            if tuple(identity) != self._identity:
-                raise ModelError(
-                    f"an actor opened another model as {self._spec!r}",
-                    expected="the same weights, quantisation and template on every node",
-                    remedy="copy the model's files to all nodes, and use the same version of ragworth",
-                )
-            self.ready.append(actor)
-        if self.ready:
-            self._alone_since = time.monotonic()
-        elif time.monotonic() - self._alone_since > self._settings.patience:
-            raise self._no_actor()
-
-    def _no_actor(self) -> ModelError:
-        needed = {"CPU": self._settings.cpus, "GPU": self._settings.gpus, **self._settings.resources}
-        return ModelError(
-            f"no actor started within {self._settings.patience:g} seconds",
-            expected=f"a node with {', '.join(f'{number:g} {name}' for name, number in needed.items() if number)} free",
-            remedy="add nodes, or ask for less under [executor]; answers so far are kept",
-        )
-
-    def replace(self, actor: Any) -> None:
-        """Give up an actor that died, and start another."""
-        if actor in self.ready:
-            self.ready.remove(actor)
-            self._replace_lost()
-
-    def _replace_lost(self) -> None:
-        self.lost += 1
-        self._start()
-
-    def close(self) -> None:
-        if self.ray.is_initialized():
-            for actor in (*self.ready, *self._starting.values()):
-                self.ray.kill(actor)
-        self.ready, self._starting = [], {}
-
-
 class FlyingBatch(NamedTuple):
     """A batch, how often it was given to an actor, and the last of these."""
 
@@ -185,22 +114,72 @@ class FlyingBatch(NamedTuple):
 
 
 class RayWorkers:
-    """Batches of one job under way on the actors of a crew."""
+    """The actors of one model, and the batches of one job on them."""
 
-    def __init__(self, crew: RayCrew) -> None:
-        self._crew = crew
+    def __init__(self, opened: OpenedModel, identity: tuple[str, ...], settings: ExecutorConfig) -> None:
+        self._ray = _import_ray()
+        self._opened, self._identity, self._settings = opened, identity, settings
+        self._actor_class = self._ray.remote(max_restarts=0)(ModelActor)
+        self.ready: list[Any] = []
+        self._starting: dict[Any, Any] = {}
+        """Actors by the reference to their identity."""
         self._flying: dict[Any, FlyingBatch] = {}
         """Batches by the reference to their outcomes."""
         self._waiting: list[FlyingBatch] = []
         """Batches whose actor died."""
-        self._repeated = 0
-        self._lost_before = crew.lost
-        while not crew.ready:
-            crew.poll(0.2)
+        for _ in range(settings.actors):
+            self._start_actor()
+
+    def begin_job(self) -> None:
+        """Wait until an actor is ready."""
+        self._lost = self._repeated = 0
+        self._alone_since = time.monotonic()
+        while not self.ready:
+            self._take_in(0.2)
+
+    def _start_actor(self) -> None:
+        settings = self._settings
+        actor = self._actor_class.options(
+            num_cpus=settings.cpus, num_gpus=settings.gpus, resources=dict(settings.resources)
+        ).remote(self._opened.spec, dict(self._opened.options), str(Path.cwd()))
+        self._starting[actor.identity.remote()] = actor
+
+    def _take_in(self, seconds: float) -> None:
+        """Take in actors that have started. One with another model is an error; one that dies is replaced."""
+        started = self._ray.wait(list(self._starting), num_returns=1, timeout=seconds)[0] if self._starting else []
+        for reference in started:
+            actor = self._starting.pop(reference)
+            try:
+                identity = _value(self._ray.get(reference))
+            except self._ray.exceptions.RayActorError:
+                self._replace_lost()
+                continue
+            if tuple(identity) != self._identity:
+                raise ModelError(
+                    f"an actor opened another model as {self._opened.spec!r}",
+                    expected="the same weights, quantisation and template on every node",
+                    remedy="copy the model's files to all nodes, and use the same version of ragworth",
+                )
+            self.ready.append(actor)
+        if self.ready:
+            self._alone_since = time.monotonic()
+        elif time.monotonic() - self._alone_since > self._settings.patience:
+            settings = self._settings
+            needed = {"CPU": settings.cpus, "GPU": settings.gpus, **settings.resources}
+            words = ", ".join(f"{number:g} {name}" for name, number in needed.items() if number)
+            raise ModelError(
+                f"no actor started within {settings.patience:g} seconds",
+                expected=f"a node with {words} free",
+                remedy="add nodes, or ask for less under [executor]; answers so far are kept",
+            )
+
+    def _replace_lost(self) -> None:
+        self._lost += 1
+        self._start_actor()
 
     @property
     def room(self) -> int:
-        return BATCHES_PER_ACTOR * len(self._crew.ready) - self.busy
+        return BATCHES_PER_ACTOR * len(self.ready) - self.busy
 
     @property
     def busy(self) -> int:
@@ -208,9 +187,8 @@ class RayWorkers:
 
     @property
     def note(self) -> str:
-        lost = self._crew.lost - self._lost_before
         again = f"{format_count(self._repeated, 'call')} asked again, and every call has one answer"
-        return f"Ray: {format_count(lost, 'worker')} lost; {again}" if lost else ""
+        return f"Ray: {format_count(self._lost, 'worker')} lost; {again}" if self._lost else ""
 
     def submit(self, calls: Sequence[QueuedCall]) -> None:
         self._send(FlyingBatch(calls))
@@ -218,33 +196,33 @@ class RayWorkers:
     def _send(self, batch: FlyingBatch) -> None:
         """Give a batch to the actor with the fewest."""
         actors = [flying.actor for flying in self._flying.values()]
-        actor = min(self._crew.ready, key=actors.count)
+        actor = min(self.ready, key=actors.count)
         reference = actor.answer.remote([call.request for call in batch.calls])
         self._flying[reference] = FlyingBatch(batch.calls, batch.attempts + 1, actor)
 
     def wait(self, seconds: float) -> list[FinishedBatch]:
-        self._crew.poll(0.0 if self._flying else seconds)
-        while self._waiting and self._crew.ready:
+        self._take_in(0.0 if self._flying else seconds)
+        while self._waiting and self.ready:
             self._send(self._waiting.pop())
-        if not self._flying:
+        references = list(self._flying)
+        if not references or not self._ray.wait(references, num_returns=1, timeout=seconds)[0]:
             return []
-        ray, references = self._crew.ray, list(self._flying)
-        if ray.wait(references, num_returns=1, timeout=seconds)[0]:
-            done, _ = ray.wait(references, num_returns=len(references), timeout=0)
-            return [batch for reference in done if (batch := self._take(reference)) is not None]
-        return []
+        done, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        return [batch for reference in done if (batch := self._finish(reference)) is not None]
 
-    def _take(self, reference: Any) -> FinishedBatch | None:
+    def _finish(self, reference: Any) -> FinishedBatch | None:
         """Return a finished batch, or None if it will be asked again because its actor died."""
-        batch, errors = self._flying.pop(reference), self._crew.ray.exceptions
+        batch, errors = self._flying.pop(reference), self._ray.exceptions
         try:
-            return FinishedBatch(batch.calls, _value(self._crew.ray.get(reference)))
+            return FinishedBatch(batch.calls, _value(self._ray.get(reference)))
         except RagworthError as error:
             return failed_batch(batch.calls, error)
         except errors.RayTaskError as error:
             return failed_batch(batch.calls, error.cause)
         except errors.RayError:
-            self._crew.replace(batch.actor)
+            if batch.actor in self.ready:
+                self.ready.remove(batch.actor)
+                self._replace_lost()
         if batch.attempts >= MAX_ATTEMPTS:
             failure = Failure("crashed", f"its worker was lost {batch.attempts} times")
             return FinishedBatch(batch.calls, [failure] * len(batch.calls))
@@ -256,6 +234,12 @@ class RayWorkers:
         """Drop calls under way: their actors go on with the next job."""
         self._flying.clear()
         self._waiting.clear()
+
+    def end(self) -> None:
+        """End the actors."""
+        if self._ray.is_initialized():
+            for actor in (*self.ready, *self._starting.values()):
+                self._ray.kill(actor)
 
 
 class ModelActor:

@@ -36,12 +36,6 @@ from ragworth.core.errors import StoreError
 from ragworth.core.files import private_file, private_folder
 from ragworth.llm.contract import Card, Failure, Request, Response
 
-APPLICATION_ID = 0x72677774
-"""Marks a SQLite file as ours."""
-
-SCHEMA_VERSION = 2
-"""Stores of another version are refused. Raise it with every change of `SCHEMA`."""
-
 SCHEMA = """
     CREATE TABLE models (
         number INTEGER PRIMARY KEY,
@@ -78,6 +72,7 @@ SCHEMA = """
     )
 """
 STATEMENTS = [" ".join(statement.split()) for statement in SCHEMA.split(";")]
+"""The tables of a store. A file with others was written by another program, or another version of ragworth."""
 
 LOCK_TIMEOUT = 30
 """Seconds to wait for other users of the file."""
@@ -209,31 +204,17 @@ class Store:
         with self._transaction("EXCLUSIVE"):
             for statement in STATEMENTS if self._has_no_tables() else ():
                 self._db.execute(statement)
-            self._db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
     def _check_tables(self) -> None:
-        """Reject other files, other versions, and foreign tables, views and triggers."""
-        (mark,) = self._db.execute("PRAGMA application_id").fetchone()
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        if mark != APPLICATION_ID:
-            raise StoreError("this SQLite file is not a store of calls", file=str(self.path))
-        if version != SCHEMA_VERSION:
-            raise StoreError(
-                f"it was written by another version of ragworth (schema {version})",
-                file=str(self.path),
-                expected=f"schema {SCHEMA_VERSION}",
-                remedy="use that version of ragworth, or name another store",
-            )
         rows = self._db.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")
         schema = {name: " ".join(str(sql).split()) for name, sql in rows}
         if sorted(schema.values()) != sorted(STATEMENTS):
             foreign = [name for name, statement in schema.items() if statement not in STATEMENTS]
             raise StoreError(
-                f"its schema was changed by another program: {', '.join(foreign) or 'a table is missing'}",
+                f"its tables are not those of a call store: {', '.join(foreign) or 'one is missing'}",
                 file=str(self.path),
-                expected="the tables that ragworth creates",
-                remedy="use another store, or an earlier copy",
+                expected="a store that this version of ragworth wrote, and no other program changed",
+                remedy="use an earlier copy, or another store",
             )
 
     @contextmanager
@@ -321,9 +302,11 @@ class Store:
     def card_of(self, partial: Card) -> Card | None:
         """Return the model last used with the same backend, name, revision and endpoint."""
         names = ("backend", "name", "revision", "endpoint")
-        last_used = "SELECT model, max(made) FROM answers GROUP BY model ORDER BY max(made) DESC, model DESC"
-        cards, used = self.cards(), [model for model, _ in self.query(last_used)]
-        for card in map(cards.get, [*used, *(cards.keys() - set(used))]):
+        rows = self.query(
+            "SELECT digest, card FROM models LEFT JOIN answers ON model = number GROUP BY number "
+            "ORDER BY max(made) DESC, number DESC"
+        )
+        for card in (card_from_json(digest, text) for digest, text in rows):
             if card is not None and all(getattr(card, name) == getattr(partial, name) for name in names):
                 return replace(card, cuts=partial.cuts)
         return None
@@ -363,16 +346,6 @@ class Store:
             (number,) = self._db.execute("SELECT number FROM models WHERE digest = ?", row[:1]).fetchone()
             self._models[digest] = number
         return self._models[digest]
-
-    def delete(self, where: str) -> None:
-        """Delete answers and errors with their prompts, then free unused space in the file."""
-        with self._translate_errors():
-            with self._transaction():
-                self._db.execute(f"DELETE FROM answers WHERE {where}")
-                self._db.execute(f"DELETE FROM errors WHERE {where}")
-                left = "SELECT key FROM answers UNION ALL SELECT key FROM errors"
-                self._db.execute(f"DELETE FROM requests WHERE key NOT IN ({left})")
-            self._db.execute("VACUUM")
 
 
 def format_time(moment: object, form: str = "%Y-%m-%d %H:%M:%S", *, utc: bool = False) -> str:

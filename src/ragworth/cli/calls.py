@@ -10,9 +10,9 @@ from ragworth.cli.output import LOOKS, OutputTable, emit, output_format
 from ragworth.core.errors import StoreError, format_count
 
 
-@click.group("calls", short_help="Show, export, verify, merge or clean up call stores.")
+@click.group("calls", short_help="Show, export, verify or merge call stores.")
 def command() -> None:
-    """Show, export, verify, merge or prune stores of calls."""
+    """Show, export, verify or merge stores of calls."""
 
 
 @command.command("show", short_help="Summarize a store.")
@@ -115,29 +115,6 @@ def merge(store: str, others: tuple[str, ...]) -> None:
                 done = maintenance.merge(target, source)
             left_out = f", {done.damaged:,} damaged and left out" if done.damaged else ""
             click.echo(f"{other}: {done.added:,} added, {done.present:,} already there{left_out}")
-
-
-@command.command("prune", short_help="Delete the calls of a model from a store.")
-@click.argument("store")
-@click.option("--model", required=True, help="The model or backend whose calls are deleted.")
-@click.option("--dry-run", is_flag=True, help="Only print how many.")
-@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
-def prune(store: str, model: str, dry_run: bool, yes: bool) -> None:
-    """Delete the calls of a model, to free space. They will be made and paid for again when needed.
-
-    \b
-    ragworth calls prune calls.sqlite --model old-model --dry-run
-    """
-    from ragworth.calls import maintenance
-
-    with _open_store(store) as calls:
-        number = maintenance.prune(calls, model, dry=True)
-        if dry_run:
-            click.echo(f"{number:,} calls of {model} are in {store}.")
-            return
-        if not yes:
-            click.confirm(f"Delete {number:,} calls of {model} from {store}?", abort=True)
-        click.echo(f"{maintenance.prune(calls, model, dry=False):,} calls deleted.")
 
 
 def _open_store(store: str) -> Any:
