@@ -15,7 +15,6 @@ from ragworth.calls.job import Job
 from ragworth.calls.maintenance import verify
 from ragworth.calls.store import Store
 from ragworth.llm.contract import (
-    Failure,
     Generate,
     Prompt,
     PromptMessage,
@@ -42,18 +41,13 @@ def reply(request: Request) -> ScriptedReply:
     return -1.5 if isinstance(request, Score) else YES
 
 
-def broken(_: Request) -> Failure:
-    return Failure("server-error", "down")
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A store of two models, with answers of all kinds and two errors."""
+    """A store of two models, with answers of all kinds."""
     found = tmp_path / "c.sqlite"
     with Store(found) as kept:
         list(Job(Scripted(reply), kept).run(MIXED))
         list(Job(Scripted(reply, name="other"), kept).run(MIXED[:2]))
-        list(Job(Scripted(broken), kept).run([question(8), question(9)]))
     return found
 
 

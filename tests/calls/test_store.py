@@ -16,12 +16,10 @@ import pytest
 
 from ragworth.calls import maintenance
 from ragworth.calls.job import Job
-from ragworth.calls.serialization import call_key, model_digest
 from ragworth.calls.store import Store
 from ragworth.core.errors import RagworthError, StoreError
-from ragworth.llm.contract import Failure
 from ragworth.llm.scripted import Scripted
-from tests.calls.samples import count, filled, fresh, question, questions, share, tampered
+from tests.calls.samples import filled, fresh, question, questions, share, tampered
 
 
 def test_what_was_kept_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
@@ -43,7 +41,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(tmp_path: Path) ->
     filled(path, questions(2))
     tampered(path, "ALTER TABLE answers ADD COLUMN grade REAL")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="its tables are not those of a call store: answers") as caught:
+    with pytest.raises(StoreError, match="its tables are not those of a call store") as caught:
         Store(path)
     assert "another store" in str(caught.value)
     assert path.read_bytes() == before
@@ -82,38 +80,6 @@ def test_many_may_make_the_same_store_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.join(30)
     assert problems == []
-
-
-def test_errors_stand_apart_are_counted_and_go_with_success(tmp_path: Path) -> None:
-    path = tmp_path / "c.sqlite"
-    broken = Scripted(lambda _: Failure("server-error", "down"))
-    for _ in range(2):
-        with Store(path) as kept:
-            list(Job(broken, kept).run([question(1)]))
-    with Store(path) as kept:
-        assert kept.query("SELECT reason, detail, attempts FROM errors") == [("server-error", "down", 2)]
-        assert kept.query("SELECT count(*) FROM answers") == [(0,)]
-        assert list(kept.look_up([call_key(model_digest(broken.card), question(1))])) == []
-        list(Job(Scripted(share), kept).run([question(1)]))
-        assert kept.query("SELECT count(*) FROM errors") == [(0,)]
-        assert kept.query("SELECT count(*) FROM answers") == [(1,)]
-
-
-def test_a_failure_never_takes_the_place_of_an_answer(tmp_path: Path) -> None:
-    with Store(tmp_path / "c.sqlite") as kept:
-        model = Scripted(share)
-        (answer,) = Job(model, kept).run([question(1)])
-        key = call_key(model_digest(model.card), question(1))
-        kept.commit(model.card, [(key, question(1), Failure("server-error"))])
-        assert list(Job(model, kept).run([question(1)])) == [answer]
-
-
-def test_any_text_in_a_failure_can_be_kept(tmp_path: Path) -> None:
-    with Store(tmp_path / "c.sqlite") as kept:
-        broken = Scripted(lambda _: Failure("malformed", "the reply was '\ud800'"))
-        (found,) = Job(broken, kept).run([question(1)])
-        assert isinstance(found, Failure)
-        assert count(tmp_path / "c.sqlite", "errors") == 1
 
 
 def test_others_read_while_one_writes(tmp_path: Path) -> None:
@@ -211,7 +177,7 @@ def entry(name: str) -> Callable[[Callable[[Store], object]], Callable[[Store], 
 entry("open")(lambda kept: kept.path)
 entry("run")(lambda kept: list(Job(Scripted(share), kept).run(questions(70))))
 entry("plan")(lambda kept: Job(Scripted(share), kept).plan(questions(70)))
-entry("show")(lambda kept: (maintenance.stored_calls(kept), maintenance.failed_calls(kept)))
+entry("show")(maintenance.stored_calls)
 entry("verify")(maintenance.verify)
 entry("export")(lambda kept: list(maintenance.export_calls(kept)))
 
@@ -230,11 +196,9 @@ def damages(whole: bytes) -> Iterator[bytes]:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A store of several pages, with answers, prompts and errors in it."""
+    """A store of several pages, with answers and prompts in it."""
     path = tmp_path_factory.mktemp("sound") / "c.sqlite"
     filled(path, questions(60, words=40))
-    with Store(path) as kept:
-        list(Job(Scripted(lambda _: Failure("server-error", "x" * 50)), kept).run(questions(80, 39)[60:]))
     return path.read_bytes()
 
 

@@ -349,8 +349,9 @@ class Job:
         """Commit finished calls, then count them as done."""
         self._ended += ended
         calls = [pair for batch in self._ended for pair in zip(batch.calls, batch.outcomes, strict=not batch.error)]
-        if self._store is not None and calls:
-            self._store.commit(self.card, ((call.key, call.request, outcome) for call, outcome in calls))
+        answers = [(call.key, call.request, outcome) for call, outcome in calls if not isinstance(outcome, Failure)]
+        if self._store is not None and answers:
+            self._store.commit(self.card, answers)
         self._ended = []
         self._note_names(outcome for _, outcome in calls)
         for call, outcome in calls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from ragworth.calls.serialization import REQUEST_KINDS, call_key, model_digest, request_to_json
 from ragworth.calls.store import UNKNOWN, Store, StoredCall, format_time
 from ragworth.core.errors import StoreError
-from ragworth.llm.contract import Card, Failure
+from ragworth.llm.contract import Card, Failure, Request, Response
 
 IDENTITY_FIELDS = ("backend", "name", "revision", "quantisation", "template", "endpoint")
 
@@ -33,16 +34,6 @@ class StoredCalls(NamedTuple):
     last: float | None
 
 
-class FailedCalls(NamedTuple):
-    """Calls of one model that failed for one reason and have no answer yet."""
-
-    model: str
-    kind: str
-    reason: str
-    calls: int
-    example: str
-
-
 def stored_calls(store: Store) -> list[StoredCalls]:
     """Return totals of a store by model and kind."""
     rows = store.query(
@@ -50,31 +41,14 @@ def stored_calls(store: Store) -> list[StoredCalls]:
         "FROM answers GROUP BY model, kind ORDER BY model, kind"
     )
     cards = store.cards()
-    return [StoredCalls(*_names(cards.get(model)), str(kind), *rest) for model, kind, *rest in rows]
+    names = {number: (card.backend, card.name, card.revision) for number, card in cards.items() if card is not None}
+    return [StoredCalls(*names.get(model, (UNKNOWN, UNKNOWN, "")), str(kind), *rest) for model, kind, *rest in rows]
 
 
 def count_unreported(store: Store) -> int:
     """Count calls with unknown tokens, because the endpoint didn't report them."""
     ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
     return int(number)
-
-
-def failed_calls(store: Store) -> list[FailedCalls]:
-    """Return failures by model, kind and reason."""
-    rows = store.query(
-        "SELECT model, kind, reason, count(*), min(detail) FROM errors GROUP BY model, kind, reason "
-        "ORDER BY count(*) DESC"
-    )
-    cards = store.cards()
-    return [
-        FailedCalls(_names(cards.get(model))[1], str(kind), str(reason), calls, str(detail))
-        for model, kind, reason, calls, detail in rows
-    ]
-
-
-def _names(card: Card | None) -> tuple[str, str, str]:
-    """Return backend, name and revision of a model, whose card may be damaged."""
-    return (UNKNOWN, UNKNOWN, "") if card is None else (card.backend, card.name, card.revision)
 
 
 def export_calls(store: Store) -> Iterator[dict[str, Any]]:
@@ -121,26 +95,26 @@ def verify(store: Store) -> VerificationResult:
     try:
         for call in store.calls():
             calls += 1
-            if problem := _find_damage(call):
+            try:
+                _check_call(call)
+            except ValueError as problem:
                 problems.append(f"call {call.key.hex()}: {problem}")
     except StoreError as error:
         problems.append(f"reading stopped after {calls} calls: {error.found}")
     return VerificationResult(calls, problems)
 
 
-def _find_damage(call: StoredCall) -> str:
-    """Describe the damage of a call; empty if there is none."""
+def _check_call(call: StoredCall) -> tuple[Card, Request, Response]:
+    """Return model, request and answer. Raises ValueError if one is damaged, or if they don't belong together."""
     response = call.response()
     if isinstance(response, Failure):
-        return response.detail
+        raise ValueError(response.detail)
     if call.model is None:
-        return "its model is not known: the card is gone or damaged (the next call writes it again)"
-    try:
-        request = call.request()
-    except ValueError as error:
-        return str(error)
-    fits = call_key(model_digest(call.model), request) == call.key and REQUEST_KINDS[type(request)] == call.kind
-    return "" if fits else "its key is not that of its model and request"
+        raise ValueError("its model is not known: the card is gone or damaged (the next call writes it again)")
+    request = call.request()
+    if call_key(model_digest(call.model), request) != call.key or REQUEST_KINDS[type(request)] != call.kind:
+        raise ValueError("its key is not that of its model and request")
+    return call.model, request, response
 
 
 class MergeResult(NamedTuple):
@@ -158,13 +132,18 @@ def merge(store: Store, other: Store) -> MergeResult:
     with store.writing():
         while batch := list(islice(calls, MERGE_BATCH)):
             stored = {key for key, _ in store.look_up([call.key for call in batch])}
-            sound = [call for call in batch if not _find_damage(call)]
-            damaged += len(batch) - len(sound)
-            fresh = [call for call in sound if call.key not in stored]
-            present += len(sound) - len(fresh)
-            added += len(fresh)
-            for card in {call.model for call in fresh}:
-                assert card is not None
-                rows = [(call.key, call.request(), call.response()) for call in fresh if call.model == card]
-                store.commit(card, rows)
+            fresh: defaultdict[Card, list[tuple[bytes, Request, Response]]] = defaultdict(list)
+            for call in batch:
+                try:
+                    card, request, response = _check_call(call)
+                except ValueError:
+                    damaged += 1
+                    continue
+                if call.key in stored:
+                    present += 1
+                else:
+                    fresh[card].append((call.key, request, response))
+            for card, answers in fresh.items():
+                store.commit(card, answers)
+                added += len(answers)
     return MergeResult(added, present, damaged)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,18 +18,17 @@ from ragworth.calls.checks import check_outcomes
 from ragworth.calls.executors import FinishedBatch, QueuedCall, failed_batch
 from ragworth.calls.serialization import REQUEST_KINDS
 from ragworth.core.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
+from ragworth.core.nested_text import parse_toml
 from ragworth.llm import OpenedModel, how_opened
 from ragworth.llm.contract import Failure, Model, Request
 from ragworth.workspace.config import ExecutorConfig
+from ragworth.workspace.toml import check_toml
 
 BATCHES_PER_ACTOR = 2
 """One that is worked on, and one that waits, so that an actor never idles."""
 
 MAX_ATTEMPTS = 3
 """How often a batch is given to an actor before it counts as failed."""
-
-NUMBERS = {"actors": int, "cpus": float, "gpus": float, "patience": float}
-"""Settings that are numbers."""
 
 
 def parse_ray_settings(text: str) -> ExecutorConfig:
@@ -40,19 +40,10 @@ def parse_ray_settings(text: str) -> ExecutorConfig:
     """
     where, *options = text.split(",")
     kind, _, address = where.partition(":")
-    values: dict[str, Any] = {"address": address}
-    for option in options:
-        name, _, value = option.partition("=")
-        try:
-            values[name] = NUMBERS[name](value)
-        except (KeyError, ValueError) as error:
-            raise InputError(
-                f"the executor has the option {option!r}", expected=f"NAME=NUMBER, with {', '.join(NUMBERS)}"
-            ) from error
-    settings = ExecutorConfig("ray", **values)
-    if kind != "ray" or settings.actors < 1 or settings.patience <= 0:
-        raise InputError(f"the executor is {text!r}", expected="ray or ray:ADDRESS, one actor or more, some patience")
-    return settings
+    if kind != "ray":
+        raise InputError(f"the executor is {kind!r}", expected="ray, or ray:ADDRESS")
+    tables = parse_toml("\n".join(options), "", expected="ray:ADDRESS,NAME=NUMBER,…")
+    return replace(check_toml(ExecutorConfig, tables), kind="ray", address=address)
 
 
 class RayExecutor:

@@ -1,7 +1,7 @@
 """A call store: a SQLite file that survives crashes, kills and power cuts.
 
-Answers are committed as they arrive and synced to disk. Errors are stored separately, with their reason, and retried.
-Many processes may read; one at a time writes.
+Answers are committed as they arrive and synced to disk; failures aren't stored. Many processes may read; one at a time
+writes.
 
 A file may come from anybody. An answer is used only if a model can have given it (`ragworth.calls.checks`), and it is
 read only from tables with our schema, because a view or trigger would run with every statement.
@@ -55,15 +55,6 @@ SCHEMA = """
     CREATE TABLE requests (
         key BLOB PRIMARY KEY,
         request BLOB NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE errors (
-        key BLOB PRIMARY KEY,
-        model INTEGER NOT NULL REFERENCES models (number),
-        kind TEXT NOT NULL,
-        reason TEXT NOT NULL,
-        detail TEXT NOT NULL,
-        attempts INTEGER NOT NULL,
-        made REAL NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE writer (
         process INTEGER NOT NULL,
@@ -206,12 +197,11 @@ class Store:
                 self._db.execute(statement)
 
     def _check_tables(self) -> None:
-        rows = self._db.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name")
-        schema = {name: " ".join(str(sql).split()) for name, sql in rows}
-        if sorted(schema.values()) != sorted(STATEMENTS):
-            foreign = [name for name, statement in schema.items() if statement not in STATEMENTS]
+        rows = self._db.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        foreign = [f"it has the {kind} {name!r}" for kind, name, _ in rows if kind in ("view", "trigger")]
+        if foreign or not {" ".join(str(sql).split()) for _, _, sql in rows} >= set(STATEMENTS):
             raise StoreError(
-                f"its tables are not those of a call store: {', '.join(foreign) or 'one is missing'}",
+                f"its tables are not those of a call store{': ' if foreign else ''}{', '.join(foreign)}",
                 file=str(self.path),
                 expected="a store that this version of ragworth wrote, and no other program changed",
                 remedy="use an earlier copy, or another store",
@@ -311,30 +301,18 @@ class Store:
                 return replace(card, cuts=partial.cuts)
         return None
 
-    def commit(self, card: Card, calls: Iterable[tuple[bytes, Request, Response | Failure]]) -> None:
-        """Store answers and errors; all are on disk when this returns."""
+    def commit(self, card: Card, answers: Iterable[tuple[bytes, Request, Response]]) -> None:
+        """Store answers; all are on disk when this returns."""
         now = time.time()
-        answers, errors, requests = [], [], []
-        for key, request, outcome in calls:
-            kind = REQUEST_KINDS[type(request)]
-            if isinstance(outcome, Failure):
-                # A lone surrogate, which SQLite can't store, is escaped.
-                detail = outcome.detail.encode("utf-8", "backslashreplace").decode()
-                errors.append((key, kind, outcome.reason, detail, now))
-            else:
-                answers.append((key, kind, response_to_json(outcome), *outcome.usage.bounded()[:3], now))
+        rows, requests = [], []
+        for key, request, response in answers:
+            text = response_to_json(response)
+            rows.append((key, REQUEST_KINDS[type(request)], text, *response.usage.bounded()[:3], now))
             requests.append((key, zlib.compress(request_to_json(request).encode(), 1)))
         with self._translate_errors(), self._transaction():
             model = self._model_number(card)
-            run = self._db.executemany
-            run(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", answers)
-            run("DELETE FROM errors WHERE key = ?", [row[:1] for row in answers])
-            run(
-                f"INSERT INTO errors VALUES (?, {model}, ?, ?, ?, 1, ?) ON CONFLICT (key) DO UPDATE SET "
-                "reason = excluded.reason, detail = excluded.detail, attempts = attempts + 1, made = excluded.made",
-                errors,
-            )
-            run("INSERT OR REPLACE INTO requests VALUES (?, ?)", requests)
+            self._db.executemany(f"INSERT OR REPLACE INTO answers VALUES (?, {model}, ?, ?, ?, ?, ?, ?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO requests VALUES (?, ?)", requests)
 
     def _model_number(self, card: Card) -> int:
         """Return the number of a model, whose card is written the first time: it may be new, or damaged."""

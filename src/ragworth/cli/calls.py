@@ -20,7 +20,7 @@ def command() -> None:
 @click.option("-f", "--format", "look", type=click.Choice(LOOKS), help="Output format.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of the terminal.")
 def show(store: str, look: str | None, output: str | None) -> None:
-    """Show calls, tokens, time and errors by model and kind.
+    """Show calls, tokens and time by model and kind.
 
     \b
     ragworth calls show calls.sqlite
@@ -30,19 +30,14 @@ def show(store: str, look: str | None, output: str | None) -> None:
     from ragworth.calls import maintenance
 
     look = output_format(look, output)
-    with _open_store(store) as found:
-        holdings, unreported = maintenance.stored_calls(found), maintenance.count_unreported(found)
-        failed = [trouble._asdict() for trouble in maintenance.failed_calls(found)]
-    held = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in holdings]
-    kept = pl.DataFrame(held, schema=None if held else list(maintenance.StoredCalls._fields))
-    lost = pl.DataFrame(failed, schema=None if failed else list(maintenance.FailedCalls._fields))
-    if not held and not failed and look == "text" and not output:
+    with _open_store(store) as calls:
+        totals, unreported = maintenance.stored_calls(calls), maintenance.count_unreported(calls)
+    rows = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in totals]
+    if not rows and look == "text" and not output:
         click.echo("The store is empty.")
         return
-    sections = [OutputTable("calls", "", kept, kept)]
-    if failed:
-        sections.append(OutputTable("failed", "Without an answer so far (tried again next time)", lost, lost))
-    emit(sections, look, output)
+    frame = pl.DataFrame(rows, schema=None if rows else list(maintenance.StoredCalls._fields))
+    emit([OutputTable("calls", "", frame, frame)], look, output)
     if unreported:
         click.echo(
             f"note: the endpoint reported no tokens for {format_count(unreported, 'call')}; the totals leave these out",
