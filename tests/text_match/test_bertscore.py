@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from ragworth.core.errors import InputError, MissingExtraError, ModelError
-from ragworth.text_match import bertscore, token_encoder
-from ragworth.text_match.bertscore import BERTScore, BERTScoreBest, BERTScorePair
+from ragworth.core.errors import MissingExtraError, ModelError
+from ragworth.text_match import similarity, token_encoder
+from ragworth.text_match.similarity import BERTScore, BERTScorePair
+from ragworth.text_match.token_encoder import TokenEncoder
 from tests.text_match import tiny_encoders
 
 pytestmark = pytest.mark.torch
@@ -39,7 +40,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scorer(tiny: Path) -> BERTScore:
-    return BERTScore(str(tiny), layer=2)
+    return open_scorer(tiny, 2)
+
+
+def open_scorer(folder: Path, layer: int | None = None) -> BERTScore:
+    return BERTScore(TokenEncoder(str(folder), layer=layer))
 
 
 def crossed(texts: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -94,7 +99,7 @@ def test_equal_to_the_definition(make: Any, layer: int, tmp_path: Path) -> None:
     folder = make(tmp_path)
     texts = [*TEXTS[:4], LONG]
     pairs = list(zip(texts, [*texts[1:], texts[0]], strict=True))
-    found = BERTScore(str(folder), layer=layer).score(*zip(*pairs, strict=True))
+    found = open_scorer(folder, layer).score(*zip(*pairs, strict=True))
     for (candidate, reference), (p, r, f1) in zip(pairs, numbers(found), strict=True):
         precision, recall = direct(folder, layer, candidate, reference)
         assert (p, r) == pytest.approx((precision, recall), abs=CLOSE)
@@ -120,13 +125,13 @@ def test_swapping_swaps_precision_and_recall(scorer: BERTScore) -> None:
 def test_neither_batch_nor_order_nor_company_matters(scorer: BERTScore, tiny: Path, monkeypatch: Any) -> None:
     left, right = crossed([*TEXTS, LONG])
     together = scorer.score(left, right)
-    same(BERTScore(str(tiny), layer=2, batch=1).score(left, right), together)
     mixed = Random(1).sample(range(len(left)), len(left))
     shuffled = scorer.score([left[i] for i in mixed], [right[i] for i in mixed])
     same(shuffled, [together[i] for i in mixed])
     same([scorer.score([a], [b])[0] for a, b in zip(left[::5], right[::5], strict=True)], together[::5])
-    # So little memory that hardly two texts fit.
-    monkeypatch.setattr(bertscore, "MAX_VECTOR_BYTES", 20 * 32 * 4)
+    monkeypatch.setattr(token_encoder, "BATCH", 1)
+    same(open_scorer(tiny, 2).score(left, right), together)
+    monkeypatch.setattr(similarity, "PAIRS_AT_A_TIME", 3)
     same(scorer.score(left, right), together)
 
 
@@ -168,23 +173,8 @@ def test_an_empty_text_has_no_score_and_says_so(scorer: BERTScore, nothing: str)
     assert scorer.score([], []) == []
 
 
-def test_the_best_reference(scorer: BERTScore) -> None:
-    found = scorer.best(
-        ["the cat sat", "the cat sat", "", "a dog", "the cat"],
-        [["a dog", "the cat sat", "the cat sat"], [], ["a dog"], ["", " "], ["", LONG, "the cat"]],
-    )
-    assert found[0][1:] == ("ok", 1, 3, 0, 0)
-    assert [found[0].value, found[4].value] == pytest.approx([1, 1], abs=CLOSE)
-    assert found[1] == BERTScoreBest(None, "no-reference")
-    assert found[2] == BERTScoreBest(None, "empty-candidate")
-    assert found[3] == BERTScoreBest(None, "empty-reference")
-    assert found[4][1:] == ("ok", 2, 2, 0, 1)
-    one_by_one = [scorer.score(["cats"], [reference])[0].f1 or 0 for reference in TEXTS]
-    assert scorer.best(["cats"], [TEXTS])[0].value == pytest.approx(max(one_by_one), abs=CLOSE)
-
-
 def test_roberta_reads_the_first_word_like_the_others(tmp_path: Path) -> None:
-    scorer = BERTScore(str(tiny_encoders.roberta(tmp_path)), layer=2)
+    scorer = open_scorer(tiny_encoders.roberta(tmp_path), 2)
     # "cat" at the beginning is the token for " cat": two tokens and the two ends.
     (made,) = scorer.encoder.tokens(["cat cat"])
     assert len(made.ids) == 4 and made.ids[1] == made.ids[2]
@@ -192,7 +182,7 @@ def test_roberta_reads_the_first_word_like_the_others(tmp_path: Path) -> None:
 
 
 def test_the_limit_is_the_models_where_the_tokenizer_has_none(tmp_path: Path) -> None:
-    scorer = BERTScore(str(tiny_encoders.roberta(tmp_path)), layer=2)
+    scorer = open_scorer(tiny_encoders.roberta(tmp_path), 2)
     assert isinstance(scorer.encoder, token_encoder.TokenEncoder)
     assert scorer.encoder.limit == 24  # 26 positions, of which padding and what is before it take two
     (pair,) = scorer.score([" cat" * 40], ["cat"])
@@ -203,14 +193,14 @@ def test_identity_names_all_that_decides_a_score(tiny: Path, tmp_path: Path) -> 
     named = tmp_path / "bert-large-uncased"
     tiny_encoders.bert(named, layers=19)
     # The setting of the paper: the layer that is known to be best.
-    plain = BERTScore(str(named))
+    plain = open_scorer(named)
     assert plain.encoder.layer == 18
     revision = plain.encoder.revision
     assert plain.identity == f"bertscore:bert-large-uncased@{revision} layer=18"
-    same_again = BERTScore(str(named), batch=3).identity
+    same_again = open_scorer(named).identity
     others = [
-        BERTScore(str(named), layer=17),
-        BERTScore(str(tiny), layer=2),
+        open_scorer(named, 17),
+        open_scorer(tiny, 2),
     ]
     assert same_again == plain.identity
     assert len({plain.identity, *(other.identity for other in others)}) == 3
@@ -218,29 +208,29 @@ def test_identity_names_all_that_decides_a_score(tiny: Path, tmp_path: Path) -> 
 
 def test_an_unknown_layer_must_be_named(tiny: Path) -> None:
     with pytest.raises(ModelError, match="the best layer") as caught:
-        BERTScore(str(tiny))
+        open_scorer(tiny)
     assert "layer=0 to 3" in caught.value.expected
     for layer in (-1, 4):
         with pytest.raises(ModelError, match=f"layer is {layer}"):
-            BERTScore(str(tiny), layer=layer)
+            open_scorer(tiny, layer)
 
 
 def test_an_encoder_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ModelError, match="'bert-large-uncased' is not in the local cache") as caught:
-        BERTScore()
+        TokenEncoder("bert-large-uncased")
     assert caught.value.remedy.startswith("hf download google-bert/bert-large-uncased")
     with pytest.raises(ModelError, match="no such folder"):
-        BERTScore("./none", layer=1)
+        TokenEncoder("./none", layer=1)
     with pytest.raises(ModelError, match=r"no config\.json"):
-        BERTScore(str(tmp_path), layer=1)
+        open_scorer(tmp_path, 1)
 
 
 def test_weights_that_cannot_be_read(tmp_path: Path) -> None:
     folder = tiny_encoders.bert(tmp_path)
     (folder / "model.safetensors").unlink()
     with pytest.raises(ModelError, match="weights cannot be read"):
-        BERTScore(str(folder), layer=1).score(["the cat"], ["a dog"])
+        open_scorer(folder, 1).score(["the cat"], ["a dog"])
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
@@ -248,20 +238,7 @@ def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else name)
     with pytest.raises(MissingExtraError, match=r'pip install "ragworth\[hf\]"'):
-        BERTScore()
-
-
-def test_what_is_no_list_of_texts_is_refused(scorer: BERTScore) -> None:
-    with pytest.raises(InputError, match="candidates is one text"):
-        scorer.score("the cat", ["the cat"])
-    with pytest.raises(InputError, match="references contains 'None', which is not a text"):
-        scorer.score(["the cat"], [None])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="1 candidates and 2 references"):
-        scorer.score(["the cat"], ["a", "b"])
-    with pytest.raises(InputError, match="1 candidates and 2 lists"):
-        scorer.best(["the cat"], [["a"], ["b"]])
-    with pytest.raises(InputError, match="references is one text"):
-        scorer.best(["the cat"], ["the cat"])
+        TokenEncoder("bert-large-uncased")
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
@@ -277,6 +254,6 @@ def test_equal_to_the_package_of_the_authors(kind: str, tmp_path: Path, monkeypa
         folder = tiny_encoders.roberta(tmp_path, add_prefix_space=True, model_max_length=24)
     left, right = crossed([*TEXTS, LONG])
     wanted = bert_score.score(left, right, model_type=str(folder), num_layers=2, device="cpu", nthreads=0)
-    found = numbers(BERTScore(str(folder), layer=2).score(left, right))
+    found = numbers(open_scorer(folder, 2).score(left, right))
     for place in range(3):
         assert [row[place] for row in found] == pytest.approx(wanted[place].tolist(), abs=CLOSE)

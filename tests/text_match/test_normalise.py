@@ -9,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ragworth.text_match.normalise import canonical_words, fold_accents
-from ragworth.text_match.numerals import ROMAN
 
 SMALL = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -47,17 +46,12 @@ def suffix(number: int) -> str:
         ["1987-06-05", "5 June 1987", "June 5, 1987", "5 Jun 1987", "June 5th, 1987", "the 5th of June 1987"[4:]],
         [
             "1987-06-05",
-            "5. Juni 1987",
-            "5 juin 1987",
-            "5 de junio de 1987",
             "5.6.1987",
             "1987年6月5日",
             "1987년 6월 5일",
         ],
-        ["25/12/1987", "12/25/1987", "December 25 1987", "1987/12/25", "Dec. 25, 1987", "25 dicembre 1987"],
-        ["June 5", "5 June", "June 5th", "5th of June", "fifth of June"],
-        ["World War II", "World War 2", "World War Two", "WWII", "world war ii"],
-        ["World War I", "World War One", "WW1"],
+        ["25/12/1987", "12/25/1987", "December 25 1987", "1987/12/25", "Dec. 25, 1987"],
+        ["June 5", "5 June", "June 5th", "5th of June"],
         ["$5 million", "5 million dollars", "5,000,000 USD", "$5,000,000"],
         ["a hundred", "one hundred", "100", "1 hundred"],
         ["two thousand and eighteen", "2018"],
@@ -68,7 +62,6 @@ def suffix(number: int) -> str:
         ["U.S.A.", "USA", "U.S.A"],
         ["Röntgen", "Rontgen", "RÖNTGEN", "Ro\u0308ntgen"],
         ["Obama's dog", "Obama’s dog"],
-        ["Henry VIII", "Henry 8"],
     ],
     ids=lambda spellings: spellings[0],
 )
@@ -168,16 +161,6 @@ def test_dates_are_equal_when_they_are(first: date, second: date) -> None:
     assert len({canonical_words(text) for text in written(first)}) == 1
     for one, other in zip(written(first), written(second), strict=True):
         assert (canonical_words(one) == canonical_words(other)) == (first == second)
-
-
-@given(st.integers(1, 39))
-def test_roman_numerals_after_a_head_word(number: int) -> None:
-    # Subtractive notation by replacing, another way than the table is made.
-    written = "I" * number
-    for many, sign in (("IIIII", "V"), ("VV", "X"), ("IIII", "IV"), ("VIV", "IX")):
-        written = written.replace(many, sign)
-    assert ROMAN[written.lower()] == str(number)
-    assert canonical_words(f"Chapter {written}") == ("chapter", str(number))
 
 
 @given(st.text(max_size=60))

@@ -43,7 +43,7 @@ QUESTION = "Did gross sales decline in 2020?"
         ("Not really.", False),
         ("Gross sales declined in 2020.", True),
         ("Gross sales did not decline in 2020.", False),
-        ("Gross sales grew in 2020.", False),
+        ("Gross sales grew in 2020.", None),
         ("Sales fell, so yes.", True),
         ("Gross sales did not grow, they declined.", None),
         ("It is unclear whether gross sales declined.", None),

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.text_match.normalise import read_pieces
-from ragworth.text_match.quantities import Quantity, read_hints, read_quantities
-from ragworth.text_match.quantity_match import compare, find_quantities
+from ragworth.text_match.quantities import Quantity, compare, find_quantities, read_hints, read_quantities
 from ragworth.text_match.units import UNITS
 
 
@@ -31,11 +30,8 @@ def read(text: str) -> tuple[Quantity, ...]:
         ("320 km/h", 320, "speed"),
         ("5 metres per second", 5, "speed"),
         ("25 basis points", 25, "percent"),
-        ("2:14:04", 2 * 3600 + 14 * 60 + 4, "time"),
         ("2 hours, 14 minutes and 4 seconds", 2 + 14 / 60 + 4 / 3600, "time"),
         ("6 ft 3 in", 6.25, "length"),
-        ("7'1\"", 7 + 1 / 12, "length"),
-        ("half a metre", 0.5, "length"),
         ("3.5M users", 3.5e6, None),
         ("2.5 × 10^6", 2.5e6, None),
         ("6.1 × 10¹⁴", 6.1e14, None),
@@ -59,7 +55,6 @@ def test_reading(text: str, value: float, dimension: str | None) -> None:
         ("400-450 million", 400e6, 450e6),
         ("five to seven percent", 5, 7),
         ("1998–2003", 1998, 2003),
-        ("1951-52", 1951, 1952),
         ("the 1950s", 1950, 1959),
         ("the 17th century", 1600, 1699),
     ],

@@ -8,19 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from ragworth.text_match.languages import identify_language
-from ragworth.text_match.markup import names_markup, unwrapped, without_markup
+from ragworth.text_match.markup import unwrapped, without_marks, without_markup
 from ragworth.text_match.matching import match_answer, to_matchable
 from ragworth.text_match.normalise import canonical_words, fold_accents, read_pieces
 from ragworth.text_match.overlap import rouge_l, token_f1
 from ragworth.text_match.quantities import read_hints, read_quantities
 from ragworth.text_match.refusals import find_refusal
-from ragworth.text_match.sentences import (
-    parse_citations,
-    sentences,
-    without_citations,
-    without_footnotes,
-    without_marks,
-)
+from ragworth.text_match.sentences import parse_citations, sentences, without_citations
 from ragworth.text_match.short_answers import grade_short_answer
 from tests.tiers import slow
 
@@ -41,12 +35,10 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "citations": lambda text: parse_citations(text, ["a", "b"]),
     "without citations": without_citations,
     "without marks": without_marks,
-    "without footnotes": without_footnotes,
     "sentences": sentences,
     "sentence after a word": lambda text: sentences(f"It.{text}x"),
     "markup": without_markup,
     "unwrapped": unwrapped,
-    "names of markup": names_markup,
     "overlap": lambda text: (rouge_l(text, ["Paris"]), token_f1(text, ["Paris"])),
     "language": identify_language,
 }

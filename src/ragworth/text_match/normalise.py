@@ -6,53 +6,66 @@
 text                                              tokens
 ================================================  ======================
 1,234; 1234; 1 234; twelve hundred thirty-four    ``1234``
-3.5 million; 3,500,000                            ``3500000``
+3.5 million; 3,500,000; 3.5 × 10^6                ``3500000``
 21st; twenty-first                                ``21th``
 50%; 50 percent; fifty per cent                   ``50 %``
 $5; 5 dollars                                     ``5 dollar``
 5 June 1987; June 5th, 1987; 1987-06-05           ``1987 june day5``
-World War II; World War Two; WW2                  ``world war 2``
-44 BCE; 44 B.C.                                   ``44 bc``
-Q3; third quarter                                 ``3th quarter``
 ================================================  ======================
 
 A date is written year, month, day, so that each part that people use alone (the year, month and year, month and day)
 is a run of its tokens. A year is like any number; a day is not: "5" isn't in "5 June". Different numbers never have the
 same tokens, with these exceptions by **Choice**: groups of three digits after one to three digits are one number if
 separated by blanks, commas or apostrophes, as in "1 234"; a dot separates decimals unless there are several groups of
-three.
+three. A number is a string of digits, never a float, so that no digits are lost.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from ragworth.text_match.dates import MONTHS, NUMERIC_DATE, TextPiece, tokens_with_dates
-from ragworth.text_match.numerals import NUMBER_WORDS, ROMAN, SCALES, parse_number_words, plain_number
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
+
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH = "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+_MONTH += "nov(?:ember)?|dec(?:ember)?)(?![^\\W\\d_])\\.?"
+# Without a year, "may", "march" and abbreviations are months only if capitalized.
+_SURE_MONTH = (
+    rf"(?:(?-i:(?=[A-Z])){_MONTH}|(?:january|february|april|june|july|august|september|october|november|december)\b)"
+)
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?!\w|,\d{3}(?!\d)|\.\d)"
+_YEAR = r"[12]\d{3}(?!\w|\.\d)"
+_DATE = rf"""
+      (?<!\d)\d{{4}}(?:年|년\ ?)\d{{1,2}}(?:月|월\ ?)(?:\d{{1,2}}[日일])?
+    | (?<!\d)\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)
+    | (?<![\d.])\d{{1,2}}\.\ ?\d{{1,2}}\.\ ?\d{{4}}(?!\d) | (?<!\d)\d{{1,2}}/\d{{1,2}}/\d{{4}}(?!\d)
+    | (?<![\w.,]){_DAY}(?:\.|\s+of)?[\s-]+(?:{_MONTH}(?:,?[\s-]+|\s+of\s+){_YEAR}|{_SURE_MONTH})
+    | (?<!\w){_MONTH}(?:\s+(?:the\s+)?{_DAY}(?:,\s*|\s+)|,?\s+(?:of\s+)?){_YEAR}
+    | (?<!\w){_SURE_MONTH}\s+(?:the\s+)?{_DAY}
+"""
 
 # Marks on letters that aren't letters to Python: accents, vowels of Indic scripts, points of Hebrew and Arabic.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0971-\u0dff\u200c\u200d"
 _LETTER = rf"[^\W\d_{SCRIPTS_WITHOUT_SPACES}]"
 _INNER = rf"(?:[^\W_{SCRIPTS_WITHOUT_SPACES}]|[{_MARKS}])"
 _GROUPS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3})+(?!\d)|\d{1,3}(?:['’]\d{3})+(?!\d)"
-_YEAR = r"(?:1\d{3}|20\d{2})(?!\d)"
-# After a day or a year: "May 5,1987", "in 1987,12 people"; but "1987,50 €".
-_DATE_COMMA = rf"(?:[1-9]|[12]\d|3[01]),{_YEAR}|{_YEAR},\d{{1,2}}(?!\d|\s?[%€$£¥₹])"
+_MINUS = r"(?<![^\s($€£¥])[-−]"
 
 _PIECE = re.compile(
     rf"""
-      (?P<date>{NUMERIC_DATE})
-    | (?P<comma>(?:(?<![^\s($€£¥])[-−])?(?<![\d.,])(?!{_DATE_COMMA})
-        (?:(?:\d{{1,3}}(?:[.\ \u00a0\u2009\u202f]\d{{3}})+|\d+),\d{{1,2}}|\d{{1,3}},\d{{4,}})(?![\d.,]\d|\d))
-    | (?P<dotted>\d{{1,3}}(?:\.\d{{3}}){{2,}}(?![\d.]) | \d+(?:\.\d+){{2,}})
+      (?P<date>{_DATE})
+    | (?P<comma>(?:{_MINUS})?(?<![\d.,])\d+(?:[.\ \u00a0\u2009\u202f]\d{{3}})*,(?:\d{{1,2}}|\d{{4,}})(?!\d|[.,]\d))
+    | (?P<dotted>\d+(?:\.\d+){{2,}})
     | (?P<decade>\d+['’]?s\b)
     | (?P<place>(?:{_GROUPS}|\d+)(?:st|nd|rd|th)\b)
-    | (?P<number>(?P<minus>(?<![^\s($€£¥])[-−])?
-        (?:(?P<whole>{_GROUPS}|\d+)(?:\.(?P<fraction>\d+))?|(?<![\w.])\.(?P<bare>\d+)))
+    | (?P<number>(?P<minus>{_MINUS})?(?:(?P<whole>{_GROUPS}|\d+)(?:\.(?P<fraction>\d+))?|(?<![\w.])\.(?P<bare>\d+)))
     | (?P<letters>(?<![\w.])[^\W\d_]\.(?:\ ?[^\W\d_]\.)*(?:\ ?[^\W\d_]\.|[^\W\d_]\b(?!['’])))
     | (?P<word>[^\W\d_](?:\+\+?|\#)(?!\w) | {_LETTER}{_INNER}*(?:['’]{_LETTER}{_INNER}*)*)
     | (?P<character>[{SCRIPTS_WITHOUT_SPACES}][{_MARKS}\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]*)
@@ -62,28 +75,10 @@ _PIECE = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-
-# Accounting's negative amounts: $(5) and ($5).
-_BRACKETED_MONEY = re.compile(r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)")
-# A minus before a currency sign belongs to the number: -$5.
-_MINUS_MONEY = re.compile(r"(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])")
-_LETTERED_DOLLAR = re.compile(r"(?<!\w)(R|AU?|CA?|HK|NZ|NT|S|US)\$(?=\s?\d)")
-_DOLLARS = {
-    "R": "BRL",
-    "A": "AUD",
-    "AU": "AUD",
-    "C": "CAD",
-    "CA": "CAD",
-    "HK": "HKD",
-    "NZ": "NZD",
-    "NT": "TWD",
-    "S": "SGD",
-    "US": "USD",
-}
-"""Currencies that are written with a letter and a dollar sign: R$ 300."""
-_VERSION_LETTER = re.compile(r"(?<![\w.])[vV](?=\d+\.\d)")
-"""The letter before a version: v2.3.1."""
-_BEFORE_CHRIST = re.compile(r"(?<=\d)\s?(?:B\.\s?C\.(?:\s?E\.)?|BCE?\b)")
+# Accounting's negative amounts, $(5) and ($5); and a minus before a currency sign: -$5.
+_NEGATIVE_MONEY = re.compile(
+    r"(?:(?<=\s)|^)(?=\(?[$€£¥])\(?([$€£¥]) ?\(? ?(\d[\d,.]*) ?\)|(?<![^\s(])[-−] ?([$€£¥]) ?(?=[\d.])"
+)
 _POWER = re.compile(
     r"(?:(?<![\w.])(?P<factor>\d+(?:\.\d+)?)\s?[×x*·]\s?)?(?<![\w.,])10"
     r"(?:\^\{?(?P<exponent>[-−]?\d{1,2})\}?|(?P<raised>⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2}))(?!\w)"
@@ -92,45 +87,43 @@ _POWER = re.compile(
 _SUPERSCRIPTS = str.maketrans("⁻−⁰¹²³⁴⁵⁶⁷⁸⁹", "--0123456789")
 _SIGNS = {"%": "%", "$": "dollar", "€": "euro", "£": "pound", "¥": "yen", "₹": "rupee", "&": "and"}
 _CURRENCIES = {"dollars": "dollar", "usd": "dollar", "euros": "euro", "eur": "euro", "pounds": "pound", "gbp": "pound"}
-_PERCENT = frozenset(("percent", "pct", "prozent", "procent", "procento", "pourcent", "prosent"))
-_PER, _CENT = frozenset(("per", "pour", "por")), frozenset(("cent", "cento", "ciento"))
 _POSSESSIVES = ("'s", "’s", "'S", "’S")
 _APOSTROPHES = dict.fromkeys(map(ord, "'’\u200c\u200d"))
-_QUARTERS = {"q1": "1", "q2": "2", "q3": "3", "q4": "4"}
-_WARS = {"wwi": "1", "ww1": "1", "wwii": "2", "ww2": "2"}
-# Words before a Roman numeral that make even a single letter one: "World War I", "Part V".
-_HEADS = frozenset(
-    [
-        "war",
-        "part",
-        "chapter",
-        "volume",
-        "vol",
-        "book",
-        "act",
-        "phase",
-        "type",
-        "class",
-        "bowl",
-        "episode",
-        "season",
-        "stage",
-        "section",
-    ]
-)
-# "one" is a number except in phrases like "no one", "one of", "one another".
-_NOT_ONE_AFTER = frozenset(["no", "any", "every", "some", "each", "the", "this", "that", "which", "another", "only"])
-_NOT_ONE_BEFORE = frozenset(("of", "another", "who", "that", "day"))
+_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
+_ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
+
+_TEXT = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+_NUMBERS = {word: value for value, word in enumerate(f"{_TEXT}eighteen nineteen".split(), 1)}
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_NUMBERS |= {word: 10 * value for value, word in enumerate(_TENS, 2)}
+_IRREGULAR = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"}
+_IRREGULAR |= {"twelve": "twelfth"} | {word: f"{word[:-1]}ieth" for word in _TENS}
+_ORDINALS = {_IRREGULAR.get(word, f"{word}th"): value for word, value in _NUMBERS.items()}
+SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12, "quadrillion": 15}
+"""Powers of ten in English (the short scale)."""
 _SHIFTS = {"hundred": 2, "lakh": 5, "crore": 7, "bn": 9, **SCALES}
 
-_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
-_POINTS = re.compile("[\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]")
-_ACCENTED = re.compile("([A-Za-z])[\u0300-\u036f]+")
+
+class TextPiece(NamedTuple):
+    """A word, number, date or mark of a text: its kind, its normalized spelling, and the original."""
+
+    kind: str
+    value: str
+    raw: str
 
 
 def canonical_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without accents and punctuation, with numbers and dates normalized."""
-    return tuple(filter(None, tokens_with_dates(read_pieces(text))))
+    return tuple(words_of(read_pieces(text)))
+
+
+def words_of(pieces: Sequence[TextPiece]) -> Iterator[str]:
+    """The words of some pieces; a date has several."""
+    for piece in pieces:
+        if piece.kind == "date":
+            yield from piece.value.split()
+        elif piece.value:
+            yield f"{piece.value}th" if piece.kind == "place" else piece.value
 
 
 def singular(word: str) -> str:
@@ -146,167 +139,231 @@ def singular(word: str) -> str:
 
 def read_pieces(text: str) -> list[TextPiece]:
     """The words, numbers and marks of a text in sequence, with numbers normalized."""
-    bare = _LETTERED_DOLLAR.sub(
-        lambda found: f"{_DOLLARS[found[1]]} ", _VERSION_LETTER.sub("", _BEFORE_CHRIST.sub(" bc", text))
-    )
-    folded = _MINUS_MONEY.sub(r"\1-", _BRACKETED_MONEY.sub(r"-\1\2", fold_accents(_spell_powers(bare))))
-    return list(_read_numbers(list(_pieces(folded))))
-
-
-def _spell_powers(text: str) -> str:
-    """Write scientific notation as plain digits: 2.5 × 10^6, 10¹⁴, 3.2e-19."""
-    return _POWER.sub(_plain_power, text) if "10" in text or "e" in text or "E" in text else text
+    plain = _POWER.sub(_plain_power, text) if "10" in text or "e" in text or "E" in text else text
+    plain = fold_accents(plain)
+    if "-" in plain or "−" in plain or "(" in plain:
+        plain = _NEGATIVE_MONEY.sub(lambda found: f"{found[1]}-{found[2]}" if found[1] else f"{found[3]}-", plain)
+    return list(_read_numbers(list(_split(plain))))
 
 
 def _plain_power(found: re.Match[str]) -> str:
+    """Write scientific notation as plain digits: 2.5 × 10^6, 10¹⁴, 3.2e-19."""
     factor = found["factor"] or found["digits"] or "1"
     exponent = int((found["exponent"] or found["raised"] or found["shift"]).translate(_SUPERSCRIPTS))
     whole, _, fraction = factor.partition(".")
-    digits, point = whole + fraction, len(whole) + exponent
-    if point <= 0:
-        return plain_number("0", "0" * -point + digits)
-    digits = digits.ljust(point, "0")
-    return plain_number(digits[:point], digits[point:])
+    if exponent >= 0:
+        return plain_number(whole, fraction, exponent)
+    digits = whole.rjust(1 - exponent, "0") + fraction
+    return plain_number(
+        digits[: len(digits) - len(fraction) + exponent], digits[len(digits) - len(fraction) + exponent :]
+    )
 
 
 def fold_accents(text: str) -> str:
     """Remove accents on Latin letters, points of Hebrew and Arabic, full-width forms and foreign digits."""
     if text.isascii():
         return text
-    narrow = "".join(map(_narrow, text))
-    bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", narrow).translate(_LETTERS))
-    return unicodedata.normalize("NFC", _POINTS.sub("", bare))
+    bare = unicodedata.normalize("NFD", "".join(map(_narrow, text)).translate(_LETTERS))
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", bare))
 
 
+@lru_cache(maxsize=4096)
 def _narrow(character: str) -> str:
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    kind = unicodedata.decomposition(character)
     # Superscripts and fractions stay: 10² is not 102, and 5½ is not 51/2.
-    folded = kind.startswith(("<wide>", "<narrow>", "<noBreak>", "<sub>"))
-    return unicodedata.normalize("NFKC", character) if folded else character
+    narrow = unicodedata.decomposition(character).startswith(("<wide>", "<narrow>", "<noBreak>", "<sub>"))
+    return unicodedata.normalize("NFKC", character) if narrow else character
 
 
-def _pieces(text: str) -> Iterator[TextPiece]:
-    """Split the text into words, numbers and marks; blanks and hyphens separate words, other marks break a phrase."""
+def plain_number(whole: str, fraction: str = "", shift: int = 0) -> str:
+    """Normalize a number times ten to the power of ``shift``: no separators, no trailing zeros.
+
+    Leading zeros stay: "007" and "02139" are names rather than amounts (**Choice**). A shifted amount or one with a
+    fraction has none.
+    """
+    if shift:
+        whole, fraction = whole + fraction[:shift].ljust(shift, "0"), fraction[shift:]
+    fraction = fraction.rstrip("0")
+    if shift or fraction or not whole:
+        whole = whole.lstrip("0") or "0"
+    return f"{whole}.{fraction}" if fraction else whole
+
+
+def _split(text: str) -> Iterator[TextPiece]:
+    """Split a text into words, numbers and marks; blanks and hyphens separate words, other marks break a phrase."""
     for found in _PIECE.finditer(text):
         kind, raw = found.lastgroup or "", found.group()
         if kind == "word":
-            yield from _split_word(raw)
-        elif kind == "letters":
-            yield TextPiece("word", re.sub(r"[. ]", "", raw).lower(), raw)
+            yield _word(raw)
         elif kind == "number":
-            yield TextPiece("number", _amount(found), raw)
+            whole = re.sub(r"\D", "", found["whole"] or "")
+            minus = "-" if found["minus"] else ""
+            yield TextPiece("number", minus + plain_number(whole, found["fraction"] or found["bare"] or ""), raw)
+        elif kind == "joint":
+            continue
+        elif kind == "date":
+            yield TextPiece("date", _date(raw), raw)
+        elif kind in ("decade", "letters"):
+            yield TextPiece("word", re.sub(r"[\W]", "", raw).lower(), raw)
         elif kind == "place":
             yield TextPiece("place", plain_number(re.sub(r"\D", "", raw)), raw)
-        elif kind == "decade":
-            yield TextPiece("word", re.sub(r"\W", "", raw).lower(), raw)
         elif kind == "comma":
-            before, _, fraction = raw.partition(",")
-            sign, digits = "" if before[0].isdigit() else "-", re.sub(r"\D", "", before)
-            yield TextPiece("number", sign + plain_number(digits, fraction), f"{sign}{digits}.{fraction}")
+            whole, _, fraction = raw.partition(",")
+            minus, whole = "" if raw[0].isdigit() else "-", re.sub(r"\D", "", whole)
+            yield TextPiece("number", minus + plain_number(whole, fraction), f"{minus}{whole}.{fraction}")
         elif kind == "dotted":
-            groups = raw.split(".")
-            whole = len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
-            yield TextPiece("number", "".join(groups), raw) if whole else TextPiece("word", raw, raw)
-        elif kind == "date":
-            yield TextPiece("date", "", raw)
+            first, *groups = raw.split(".")
+            grouped = len(first) <= 3 and all(len(group) == 3 for group in groups)
+            yield TextPiece("number" if grouped else "word", raw.replace(".", "") if grouped else raw, raw)
         elif kind == "character":
             yield TextPiece("word", raw.lower(), raw)
-        elif kind == "sign":
-            yield TextPiece("sign", _SIGNS[raw], raw)
-        elif kind == "other":
-            yield TextPiece("break", "", raw)
-
-
-def _amount(found: re.Match[str]) -> str:
-    whole = re.sub(r"\D", "", found["whole"] or "")
-    return ("-" if found["minus"] else "") + plain_number(whole, found["fraction"] or found["bare"] or "")
+        else:
+            yield TextPiece("sign", _SIGNS[raw], raw) if kind == "sign" else TextPiece("break", "", raw)
 
 
 @lru_cache(maxsize=1 << 16)
-def _split_word(raw: str) -> tuple[TextPiece, ...]:
+def _word(raw: str) -> TextPiece:
     word = raw[:-2] if raw[-2:] in _POSSESSIVES else raw
     value = word.translate(_APOSTROPHES).casefold()
-    if value in _WARS:
-        return (
-            TextPiece("word", "world", raw),
-            TextPiece("word", "war", raw),
-            TextPiece("number", _WARS[value], raw),
-        )
-    if value in _QUARTERS:
-        return TextPiece("place", _QUARTERS[value], raw), TextPiece("word", "quarter", raw)
-    return (TextPiece("word", _CURRENCIES.get(value, value), word),)
+    return TextPiece("word", _CURRENCIES.get(value, value), word)
 
 
-def _read_numbers(items: list[TextPiece]) -> Iterator[TextPiece]:
-    """Parse numbers in words, apply scales, move currency signs behind, and convert Roman numerals."""
-    values = [item.value if item.kind == "word" else "" for item in items]
+def _date(raw: str) -> str:
+    """The tokens of a date: year, month, day.
+
+    Dots separate day, month and year in this order. Of two numbers before a slash, one above 12 is the day; if both
+    could be and they differ, the date is ambiguous and stays three numbers (**Choice**). So does anything that is not a
+    date.
+    """
+    numbers = re.findall(r"\d+", raw)
+    name = re.search(_MONTH, raw, re.IGNORECASE)
+    if name:
+        month = next(month for month in MONTHS if month.startswith(name.group()[:3].lower()))
+        year = next((number for number in numbers if len(number) == 4), "")
+        return date_tokens(year, month, next((number for number in numbers if number != year), ""))
+    if len(numbers[0]) == 4:
+        year, number, day = (*numbers, "")[:3]
+    else:
+        first, second, year = numbers
+        if "/" in raw and int(first) <= 12 and int(second) > 12:
+            first, second = second, first
+        elif "/" in raw and int(first) <= 12 and first != second:
+            return " ".join(numbers)
+        day, number = first, second
+    real = 1 <= int(number) <= 12 and (not day or 1 <= int(day) <= 31)
+    return date_tokens(year, MONTHS[int(number) - 1], day) if real else " ".join(numbers)
+
+
+def date_tokens(year: str, month: str, day: str) -> str:
+    return " ".join(filter(None, (year, month, day and f"day{int(day)}")))
+
+
+def _read_numbers(pieces: list[TextPiece]) -> Iterator[TextPiece]:
+    """Parse numbers in words, apply scales, and move currency signs behind."""
+    values = [piece.value if piece.kind == "word" else "" for piece in pieces]
     at = 0
-    while at < len(items):
-        item = items[at]
-        before, after = items[at - 1] if at else None, items[at + 1] if at + 1 < len(items) else None
-        if item.kind == "sign" and item.value not in ("%", "and") and after and after.kind == "number":
-            number, at = _scaled(items, at + 1)
+    while at < len(pieces):
+        piece = pieces[at]
+        before, after = pieces[at - 1] if at else None, pieces[at + 1] if at + 1 < len(pieces) else None
+        if piece.kind == "sign" and piece.value not in ("%", "and") and after and after.kind == "number":
+            number, at = _scaled(pieces, values, at + 1)
             yield number
-            yield TextPiece("word", item.value, item.raw)
+            yield TextPiece("word", piece.value, piece.raw)
             # "$5 dollars" says it twice.
-            at += at < len(items) and values[at] == item.value
-        elif item.kind == "number":
-            item, at = _scaled(items, at)
-            yield item
-        elif item.kind == "word" and _may_begin_number(items, at, before, after):
-            found = parse_number_words(values, at)
-            if found is None:
-                yield item
-                at += 1
-            else:
-                yield TextPiece("place" if found.ordinal else "number", found.digits, item.raw)
-                at = found.end
-        elif item.kind == "word" and before and _is_roman(item, before):
-            yield TextPiece("number", ROMAN[item.value], item.raw)
-            at += 1
-        elif item.value in _PERCENT and before and before.kind in ("number", "word"):
-            yield TextPiece("word", "%", item.raw)
-            at += 1
-        elif item.value in _PER and after and after.value in _CENT:
-            yield TextPiece("word", "%", item.raw)
-            at += 2
+            at += at < len(pieces) and values[at] == piece.value
+            continue
+        spelled = _parse_number(values, at) if _may_begin_number(values, at, before) else None
+        if piece.kind == "number":
+            piece, at = _scaled(pieces, values, at)
+        elif spelled:
+            digits, ordinal, at = spelled
+            piece = TextPiece("place" if ordinal else "number", digits, piece.raw)
         else:
-            yield item
+            if piece.value in ("percent", "pct") or (piece.value == "per" and after and after.value == "cent"):
+                at += piece.value == "per"
+                piece = TextPiece("word", "%", piece.raw)
             at += 1
+        yield piece
 
 
-def _scaled(items: list[TextPiece], at: int) -> tuple[TextPiece, int]:
-    """The number at a position, times a following scale word ("3.5 million"), and the index of the next item."""
-    item = items[at]
-    following = items[at + 1].value if at + 1 < len(items) and items[at + 1].kind == "word" else ""
-    shift = _SHIFTS.get(following, 0)
+def _scaled(pieces: list[TextPiece], values: Sequence[str], at: int) -> tuple[TextPiece, int]:
+    """The number at a position, times a following scale word ("3.5 million"), and the index of the next piece."""
+    piece, shift = pieces[at], _SHIFTS.get(_at(values, at + 1), 0)
     if not shift:
-        return item, at + 1
-    sign, digits = ("-", item.value[1:]) if item.value.startswith("-") else ("", item.value)
-    whole, _, fraction = digits.partition(".")
-    return TextPiece("number", sign + plain_number(whole, fraction, shift), item.raw), at + 2
+        return piece, at + 1
+    whole, _, fraction = piece.value.removeprefix("-").partition(".")
+    sign = "-" if piece.value.startswith("-") else ""
+    return TextPiece("number", sign + plain_number(whole, fraction, shift), piece.raw), at + 2
 
 
-def _may_begin_number(items: list[TextPiece], at: int, before: TextPiece | None, after: TextPiece | None) -> bool:
-    """Whether the word at a position may begin a number."""
-    value = items[at].value
-    if value == "a":
-        return after is not None and (after.value in SCALES or after.value in ("hundred", "hundredth"))
-    if value == "one" and after is not None and after.value in _NOT_ONE_BEFORE:
+def _at(words: Sequence[str], at: int) -> str:
+    return words[at] if at < len(words) else ""
+
+
+def _may_begin_number(words: Sequence[str], at: int, before: TextPiece | None) -> bool:
+    word, after = words[at], _at(words, at + 1)
+    if word == "a":
+        return after == "hundred" or after in SCALES
+    if word == "one":
+        return (before is None or before.value not in ("no", "any", "every", "some")) and after not in ("of", "another")
+    if word == "second" and before is not None and (before.kind == "number" or before.value == "per"):
         return False
-    if value == "one" and before is not None and before.value in _NOT_ONE_AFTER:
-        return after is not None and (after.value in SCALES or after.value == "hundred")
-    if value == "second" and before is not None and (before.kind == "number" or before.value == "per"):
-        return False
-    return value in NUMBER_WORDS
+    return word in _NUMBERS or word in _ORDINALS or word == "zero"
 
 
-def _is_roman(item: TextPiece, before: TextPiece) -> bool:
-    if item.value not in ROMAN or before.kind != "word" or not before.raw[:1].isalpha():
-        return False
-    named = before.raw[:1].isupper()
-    if before.value in _HEADS:
-        return len(item.value) > 1 or (item.raw.isupper() and (named or before.value == "war"))
-    return len(item.value) > 1 and item.raw.isupper() and named and before.value not in MONTHS
+Spelled = tuple[str, bool, int]
+"""A number in words: its digits, whether it is an ordinal, and the index of the next word."""
+
+
+def _parse_number(words: Sequence[str], start: int) -> Spelled | None:
+    """Parse the longest number in words; None if that word isn't one.
+
+    Strict: anything that isn't one number ("two three") is read as several, so that different numbers are never merged.
+    """
+    if words[start] == "zero":
+        return "0", False, start + 1
+    total, limit, at = 0, 18, start
+    end: Spelled | None = None
+    while part := _below_1000(words, at + (at > start and _at(words, at) == "and")):
+        value, ordinal, following = part
+        name = _at(words, following)
+        scale = SCALES.get(name.removesuffix("th"))
+        if ordinal or scale is None or scale >= limit:
+            # The last part, smaller than the scale before it: "two thousand" + "five".
+            last = value < 10 ** min(limit, 4) and (ordinal or scale is None)
+            return (str(total + value), ordinal, following) if last else end
+        total, limit, at = total + value * 10**scale, scale, following + 1
+        end = str(total), name.endswith("th"), at
+        if end[1]:
+            break
+    return end
+
+
+def _below_1000(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
+    """Parse hundreds and what follows, or a number below 100: its value, whether it is an ordinal, where it ends."""
+    large = _at(words, at + 1) == "hundred" or _at(words, at + 1) in SCALES
+    small = (1, False, at + 1) if _at(words, at) == "a" and large else _below_100(words, at)
+    if small is None or small[1] or _at(words, small[2]) not in ("hundred", "hundredth"):
+        return small
+    value, after = 100 * small[0], small[2] + 1
+    if words[small[2]] == "hundredth":
+        return value, True, after
+    rest = _below_100(words, after + (_at(words, after) == "and"))
+    if rest is None or _at(words, rest[2]) in ("hundred", "hundredth"):
+        return value, False, after
+    return value + rest[0], rest[1], rest[2]
+
+
+def _below_100(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
+    word = _at(words, at)
+    if word in _ORDINALS:
+        return _ORDINALS[word], True, at + 1
+    value = _NUMBERS.get(word)
+    if value is None or value < 20:
+        return None if value is None else (value, False, at + 1)
+    for table, ordinal in ((_NUMBERS, False), (_ORDINALS, True)):
+        unit = table.get(_at(words, at + 1), 10)
+        if unit < 10:
+            return value + unit, ordinal, at + 2
+    return value, False, at + 1

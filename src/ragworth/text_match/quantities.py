@@ -1,84 +1,66 @@
-"""Read the quantities of a text: numbers with units, money, percentages, ranges, dates and years.
+"""Read the quantities of a text, and compare those of an accepted answer with those of a text.
 
-A quantity keeps how precisely it was written, so that "$1.58 billion" can be compared with "$1,577 million".
+A quantity is a number with its unit, a percentage, a range, a date or a year. It keeps how precisely it was written.
+Two quantities are the same if one is the other, converted and rounded as it is written: "$10.4 billion" for "$10,389
+million", "984 feet" for "300 m", "0.921" for "92.1 %". Whole numbers without a magnitude must be equal unless one is
+hedged ("about 54,000" for "54,320").
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ragworth.text_match.dates import MONTHS, TextPiece, date_at, numeric_date_tokens
-from ragworth.text_match.negation import NEGATIONS
-from ragworth.text_match.normalise import singular
+from ragworth.text_match.normalise import TextPiece, singular
+from ragworth.text_match.polarity import DIRECTIONS, NEGATIONS
 from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
 
-_UP_WORDS = """
-rise rose risen rising raise raised increase increased increasing grow grew grown growing growth gain gained climb
-climbed jump jumped surge surged expand expanded improve improved improving improvement up higher profit upward
-"""
-_DOWN_WORDS = """
-fall fell fallen falling decrease decreased decreasing decline declined declining drop dropped dropping shrink shrank
-shrunk lose lost loss deficit reduce reduced reduction contract contracted down lower dip dipped slip slipped plunge
-plunged negative minus worsen worsened deteriorate deteriorated downward
-"""
-DIRECTIONS = dict.fromkeys(_UP_WORDS.split(), 1) | dict.fromkeys(_DOWN_WORDS.split(), -1)
-"""1 for words that go up, −1 for words that go down."""
+Comparison = Literal["same", "opposite", "coarse", "different", "incomparable"]
+QuantityStatus = Literal["given", "opposite", "coarse", "conflict", "missing"]
 
-_BEFORE, _AFTER, _DENIED = 8, 4, 3
-_ENDS = frozenset(".;!?\n")
+MAX_ROUNDING = 0.025
+"""Greatest relative error of a rounded number with at least two digits."""
 
+MAX_HEDGED_ROUNDING = 0.05
+"""Greatest relative error of a rounded number that is hedged: "about 54,000"."""
 
-def _direction_at(words: Sequence[str], start: int, end: int) -> int:
-    """The direction said of the number at ``start`` to ``end``: the nearest in its sentence; 0 if there is none."""
-    for at in range(start - 1, max(-1, start - 1 - _BEFORE), -1):
-        if words[at] in _ENDS:
-            break
-        if words[at] in DIRECTIONS:
-            return _unless_denied(words, at)
-    for at in range(end, min(len(words), end + _AFTER)):
-        if words[at] in _ENDS:
-            break
-        if words[at] in DIRECTIONS:
-            return _unless_denied(words, at)
-    return 0
+MAX_COARSE_ROUNDING = 0.005
+"""Greatest relative error of a rounded number with one digit."""
 
+CONVERSION_ERROR = 0.02
+"""Relative error allowed between units whose ratio is no power of ten: 200 mph for 320 km/h."""
 
-def _unless_denied(words: Sequence[str], at: int) -> int:
-    return 0 if NEGATIONS.intersection(words[max(0, at - _DENIED) : at]) else DIRECTIONS[words[at]]
+NEAR_MISS = 0.01
+"""Relative error of a measured or rounded number up to which it may be the same, computed in another way."""
 
-
-QuantityKind = Literal["number", "ordinal", "year", "date"]
-Role = Literal["", "change", "level"]
-
+_SLACK = 1e-9
+_PERCENT = Unit("percent", 1.0)
+_MAX_SHARE = 2
+"""Largest number without a unit that may be a share, 0.921 for 92.1 %."""
+_BEFORE, _AFTER, _DENIED, _HEDGE_DISTANCE = 8, 4, 3, 3
+"""Words before and after a number that say its direction; that deny a direction; that hedge."""
 _HEDGE_WORDS = """
 about around approximately approx roughly nearly almost circa ca over under above some estimated estimate than least
-most up close almost ~ ≈ probably perhaps maybe
+most up close ~ ≈ probably perhaps maybe
 """
 _HEDGES = frozenset(_HEDGE_WORDS.split())
-_HEDGE_DISTANCE = 3
+_PARTS = {"thirds": 3, "quarters": 4, "fifths": 5, "tenths": 10}
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
-_PARTS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "fifth": 1 / 5, "tenth": 1 / 10}
-_PLURAL_PARTS = {"halves": 2, "thirds": 3, "quarters": 4, "fifths": 5, "sixths": 6, "eighths": 8, "tenths": 10}
 _DECADE = re.compile(r"(\d{3}0)s")
-_FISCAL_YEAR = re.compile(r"fy(\d{4})")
-_YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}")
-_DASHES = frozenset("–—")
-_ROLES: dict[str, Role] = {"by": "change", "from": "level", "to": "level"}
-MAX_SPAN = 20
-"""Years of a span whose end is written in two digits."""
+_YEAR = re.compile(r"(?:1[0-9]|20)[0-9]{2}")
+_FISCAL_YEAR = re.compile(r"fy((?:1[0-9]|20)[0-9]{2})")
 
 
 class Quantity(NamedTuple):
     """A number with what is said of it. ``high`` is the end of a range, ``step`` the last place that is written.
 
     ``units`` are the readings of its unit, none for a plain number; ``noun`` is the word that follows a plain number.
-    ``tokens`` are those of a date. ``direction`` is 1 or −1 if it is said to be a rise or a fall. ``role`` is whether
-    it is by how much something changed, or from or to which level.
+    ``date`` are the tokens of a date. ``direction`` is 1 or −1 if it is said to be a rise or a fall.
     """
 
-    kind: QuantityKind
+    kind: Literal["number", "ordinal", "year", "date"]
     value: float
     step: float
     start: int
@@ -89,277 +71,181 @@ class Quantity(NamedTuple):
     hedged: bool = False
     noun: str = ""
     direction: int = 0
-    tokens: tuple[str, ...] = ()
-    role: Role = ""
+    date: tuple[str, ...] = ()
 
 
 def read_quantities(pieces: Sequence[TextPiece]) -> tuple[Quantity, ...]:
     """The quantities of a text in sequence."""
-    if not any(_may_begin(piece) for piece in pieces):
-        return ()
-    return tuple(_QuantityReader(pieces).read())
-
-
-def _may_begin(piece: TextPiece) -> bool:
-    return piece.kind in ("number", "place", "date") or piece.value[:1].isdigit() or piece.value in _WORDS
-
-
-_WORDS = {*_TIMES, *_PARTS, *_PLURAL_PARTS, *MONTHS} | {"fy"}
+    reader = _QuantityReader(pieces)
+    quantities: list[Quantity] = []
+    at = 0
+    while at < len(pieces):
+        quantity = reader.read(at)
+        if quantity is None:
+            at += 1
+            continue
+        at = quantity.end
+        joined = reader.join(quantities[-1], quantity) if quantities else None
+        quantities[-1 if joined else len(quantities) :] = [joined or quantity]
+    return tuple(each._replace(direction=reader.direction(each)) for each in quantities)
 
 
 class _QuantityReader:
-    """Reads a list of pieces from left to right."""
+    """Reads quantities from a list of pieces."""
 
     def __init__(self, pieces: Sequence[TextPiece]) -> None:
         self.pieces = pieces
         self.words = [piece.raw if piece.kind == "break" else singular(piece.value) for piece in pieces]
 
-    def read(self) -> list[Quantity]:
-        found: list[Quantity] = []
-        at = 0
-        while at < len(self.pieces):
-            quantity = self._quantity(at)
-            if quantity is None:
-                at += 1
-                continue
-            at = quantity.end
-            previous = found[-1] if found else None
-            joined = self._join(previous, quantity) if previous is not None else None
-            if joined is not None:
-                found[-1] = joined
-            else:
-                found.append(quantity)
-        return [each._replace(direction=self._direction(each), role=self._role(each)) for each in found]
-
-    def _role(self, quantity: Quantity) -> Role:
-        return _ROLES.get(self._at(quantity.start - 1), "")
-
-    def _direction(self, quantity: Quantity) -> int:
-        return 1 if self._at(quantity.start - 1) == "+" else _direction_at(self.words, quantity.start, quantity.end)
-
-    def _quantity(self, at: int) -> Quantity | None:
+    def read(self, at: int) -> Quantity | None:
+        """The quantity that begins at a piece."""
         piece = self.pieces[at]
-        tokens, width = date_at(self.pieces, at)
-        if width:
-            return _date(tokens, at, at + width)
-        if piece.kind == "date":
-            return _date(numeric_date_tokens(piece.raw), at, at + 1)
         if piece.kind == "number":
             return self._number(at)
+        if piece.kind == "date":
+            return Quantity("date", 0.0, 0.0, at, at + 1, date=tuple(piece.value.split()))
         if piece.kind == "place":
-            return self._ordinal(at)
-        return self._word(at) if piece.kind == "word" else None
-
-    def _word(self, at: int) -> Quantity | None:
-        value, before, after = self.pieces[at].value, self._at(at - 1), self._at(at + 1)
-        if match := _FISCAL_YEAR.fullmatch(value):
-            return _year(match[1], at)
-        if match := _DECADE.fullmatch(value):
+            noun = self._noun(at + 1)
+            if noun == "century":
+                first = 100 * (float(piece.value) - 1)
+                return Quantity("year", first, 1, at, at + 2, high=first + 99)
+            return Quantity("ordinal", float(piece.value), 1, at, at + 1, noun=noun)
+        if piece.kind != "word":
+            return None
+        if piece.value in _TIMES:
+            return Quantity("number", _TIMES[piece.value], 1, at, at + 1, noun="time")
+        if match := _FISCAL_YEAR.fullmatch(piece.value):
+            return Quantity("year", float(match[1]), 1, at, at + 1)
+        if match := _DECADE.fullmatch(piece.value):
             first = float(match[1])
             return Quantity("year", first, 1, at, at + 1, high=first + (99 if match[1].endswith("00") else 9))
-        if value in ("a", "an") and self.words[at + 2 : at + 5] == ["and", "a", "half"]:
-            units, width = find_unit(self.words, at + 1)
-            return Quantity("number", 1.5, 0, at, at + 5, units) if width == 1 else None
-        if value in _TIMES:
-            return Quantity("number", _TIMES[value], 1, at, at + 1, noun="time")
-        if value in _PARTS and before in ("a", "one", "") and after in ("of", ""):
-            return Quantity("number", _PARTS[value], 0, at, at + 1)
-        if value == "half" and after == "a":
-            units, width = find_unit(self.words, at + 2)
-            return Quantity("number", 0.5, 0, at, at + 2 + width, units) if width else None
         return None
 
-    def _ordinal(self, at: int) -> Quantity:
-        value = float(self.pieces[at].value)
-        noun = self._noun(at + 1)
-        if self._at(at - 1) == "a" and value > 2 and self._ends_part(at):
-            return Quantity("number", 1 / value, 0, at, at + 1)
-        if noun == "century" and value < 100:
-            return Quantity("year", 100 * (value - 1), 1, at, at + 2, high=100 * value - 1)
-        return Quantity("ordinal", value, 1, at, at + 1, noun=noun)
-
     def _number(self, at: int) -> Quantity:
-        piece = self.pieces[at]
-        clock = self._clock(at)
-        if clock is not None:
-            return clock
-        value, step, scaled = _read_number(piece)
-        end = at + 1
-        fraction, width = self._fraction(at)
-        if width:
-            value, step, end = fraction, 0.0, at + width
-            if self._at(end) in MAGNITUDES:
-                value, scaled, end = value * MAGNITUDES[self._at(end)], True, end + 1
+        value, step, scaled = _read_number(self.pieces[at])
         if self._at(at - 1) in ("minus", "negative"):
             value = -abs(value)
+        fraction, end = self._fraction(at)
+        if end > at + 1:
+            value, step = fraction, 0.0
         units, end, magnitude = self._unit(at, end)
         if magnitude != 1:
             value, step, scaled = value * magnitude, step * magnitude, True
         hedged = not _HEDGES.isdisjoint(self.words[max(0, at - _HEDGE_DISTANCE) : at])
-        if not units and not scaled and not width and not hedged and _YEAR.fullmatch(piece.raw):
-            return _year(piece.raw, at)
-        return Quantity(
-            "number", value, step, at, end, units, scaled=scaled, hedged=hedged, noun="" if units else self._noun(end)
-        )
+        if not units and not scaled and not hedged and _YEAR.fullmatch(self.pieces[at].raw):
+            return Quantity("year", value, 1, at, at + 1)
+        noun = "" if units else self._noun(end)
+        return Quantity("number", value, step, at, end, units, scaled=scaled, hedged=hedged, noun=noun)
+
+    def _fraction(self, at: int) -> tuple[float, int]:
+        """A number with the fraction that follows it, "two thirds", "3/4", "3 7/8", and where it ends."""
+        value = float(self.pieces[at].value)
+        if part := _PARTS.get(self._at(at + 1) + "s"):
+            return value / part, at + 2
+        for whole, place in ((0.0, at), (value, at + 1)):
+            above, slash, below, after = (self._at(place + step) for step in range(4))
+            if (
+                slash == "/"
+                and after != "/"
+                and above.isdecimal()
+                and below.isdecimal()
+                and 0 < int(above) < int(below)
+            ):
+                return whole + int(above) / int(below), place + 3
+        return value, at + 1
 
     def _unit(self, at: int, end: int) -> tuple[tuple[Unit, ...], int, float]:
         """The unit behind a number, or the currency before it; where it ends; and a magnitude ("$5m")."""
-        units, width = self._fitting_unit(end)
-        before, before_width = find_unit(self.words, at - 1) if at else ((), 0)
-        before = readings_as_written(before, self.pieces[at - 1].raw) if before_width == 1 else ()
-        money = tuple(unit for unit in before if unit.is_money)
-        counts = [unit for unit in units if unit.dimension == "count"]
-        if counts:
-            following, more = self._fitting_unit(end + width)
-            own, next_ = (tuple(unit for unit in each if unit.is_money) for each in (units, following))
-            money = own or money or next_
-            if money or len(counts) == len(units):
-                return money, end + width + (more if money is next_ and next_ else 0), counts[0].factor
-        return (units, end + width, 1.0) if units else (money, end, 1.0)
-
-    def _fitting_unit(self, at: int) -> tuple[tuple[Unit, ...], int]:
-        units, width = find_unit(self.words, at)
-        if width == 1:
-            units = readings_as_written(units, self.pieces[at].raw)
-        if not units:
-            return (), 0
-        if width and self.pieces[at].raw in ("$", "€", "£", "¥"):
+        units, width = self._unit_at(end)
+        before = _money(self._unit_at(at - 1)[0]) if at else ()
+        magnitude = 1.0
+        if width and self.pieces[end].kind == "word" and self.pieces[end].raw in ("$", "€", "£", "¥", "₹"):
             # The sign stood before the number; a magnitude may follow it: "$5m".
-            following, more = find_unit(self.words, at + 1)
-            money = tuple(unit for unit in units if unit.is_money)
-            counts = [unit for unit in following if unit.dimension == "count"]
-            if counts and more == 1:
-                return (*money, Unit("count", counts[0].factor)), width + more
-            return money, width
-        return units, width
+            before, end = _money(units), end + width
+            units, width = self._unit_at(end)
+            if not _count(units):
+                return before, end, 1.0
+        if count := _count(units):
+            following, more = self._unit_at(end + width)
+            money = before or _money(following)
+            if money or len(units) == 1:
+                return money, end + width + (more if money and not before else 0), count
+        units = units or before
+        return units, end + width, magnitude
 
-    def _fraction(self, at: int) -> tuple[float, int]:
-        """A fraction at a position, and how many pieces it takes: "3/4", "3 7/8", "two thirds"."""
-        first = float(self.pieces[at].value)
-        part = _PLURAL_PARTS.get(self.pieces[at + 1].value) if at + 1 < len(self.pieces) else None
-        if part and first < part:
-            return first / part, 2
-        if self._is_one_part(at):
-            return 1 / float(self.pieces[at + 1].value), 2
-        if self.pieces[at].raw.lower() == "one" and self._at(at + 1) in ("half", "quarter") and self._ends_part(at + 1):
-            return _PARTS[self._at(at + 1)], 2
-        if self.words[at + 1 : at + 4] == ["and", "a", "half"]:
-            return first + 0.5, 4
-        quotient = self._quotient(at)
-        if quotient is not None:
-            return quotient, 3
-        if self._kind(at + 1) == "number" and (rest := self._quotient(at + 1)) is not None:
-            return first + rest, 4
-        return 0.0, 0
+    def _unit_at(self, at: int) -> tuple[tuple[Unit, ...], int]:
+        units, width = find_unit(self.words, at)
+        return (readings_as_written(units, self.pieces[at].raw) if width == 1 else units), width
 
-    def _is_one_part(self, at: int) -> bool:
-        """Whether "one" and an ordinal are a fraction: "one eighth of it", but not "one third party"."""
-        if self.pieces[at].raw.lower() != "one" or self._kind(at + 1) != "place":
-            return False
-        return self._ends_part(at + 1)
-
-    def _ends_part(self, at: int) -> bool:
-        return self.pieces[at].raw.isalpha() and self._at(at + 1) in ("of", "", ".", ",")
-
-    def _quotient(self, at: int) -> float | None:
-        if self._at(at + 1) != "/" or self._kind(at + 2) != "number" or self._at(at + 3) == "/":
-            return None
-        above, below = float(self.pieces[at].value), float(self.pieces[at + 2].value)
-        return above / below if 0 < above < below <= 20 else None
-
-    def _clock(self, at: int) -> Quantity | None:
-        """A time of day, or hours, minutes and seconds: "7:30 a.m.", "2:14:04"."""
-        width = 3 if self._at(at + 1) == ":" and self._kind(at + 2) == "number" else 1
-        half = self._at(at + width)
-        if half in ("am", "pm"):
-            minutes = float(self.pieces[at + 2].value) if width == 3 else 0.0
-            value = float(self.pieces[at].value) % 12 * 60 + minutes + 720 * (half == "pm")
-            return Quantity("number", value, 1, at, at + width + 1, (Unit("time of day", 1.0),))
-        parts = self.pieces[at : at + 5]
-        if [part.kind for part in parts] != ["number", "break", "number", "break", "number"]:
-            return None
-        if parts[1].raw != ":" or parts[3].raw != ":":
-            return None
-        hours, minutes, seconds = (float(parts[place].value) for place in (0, 2, 4))
-        return Quantity("number", 3600 * hours + 60 * minutes + seconds, 1, at, at + 5, (Unit("time", 1.0),))
-
-    def _join(self, first: Quantity, second: Quantity) -> Quantity | None:
-        """One quantity of two: a range ("5–7 %"), a measure in parts ("6 ft 3 in"), or a value and error ("5 ± 1")."""
+    def join(self, first: Quantity, second: Quantity) -> Quantity | None:
+        """One quantity of two: a range ("5–7 %"), or a measure in parts ("6 ft 3 in", "2 hours and 14 minutes")."""
         between = self.words[first.end : second.start]
-        if between == ["±"]:
-            return second._replace(kind="number", value=first.value, step=first.step, start=first.start)
-        compound = self._compound(first, second, between)
-        if compound is not None:
+        if compound := self._compound(first, second, between):
             return compound
-        end = self._short_year(first, second) if not between or between == ["–"] else None
-        if end is not None:
-            return first._replace(high=end, end=second.start + 1)
-        if first.kind == second.kind == "year":
-            close = first.high is None and second.high is None and self._is_joint(first, between)
-            return first._replace(high=second.value, end=second.end) if close else None
-        if first.kind != "number" or second.kind != "number" or first.high is not None or second.high is not None:
+        if first.kind != second.kind or first.kind not in ("number", "year") or None not in (first.high, second.high):
             return None
-        if not self._is_joint(first, between) or (not between and self._measures_other(first, second)):
+        if first.high is not None or second.high is not None or not self._is_range(first, between):
             return None
+        if first.kind == "year":
+            return first._replace(high=second.value, end=second.end)
+        alike = {unit.dimension for unit in first.units} & {unit.dimension for unit in second.units}
+        if first.units and not between and not alike and not _money(first.units):
+            return None  # "500 mg 3 times a day", but "$5-7"
         factor = 1.0
-        if second.scaled and not first.scaled:
-            factor = second.step / (10.0 ** -_decimals(self.pieces[second.start].raw)) if second.step else 1.0
+        if second.scaled and not first.scaled and second.step:
+            factor = second.step / (10.0 ** -_decimals(self.pieces[second.start].raw))
         units = second.units or first.units
         return second._replace(value=first.value * factor, high=second.value, start=first.start, units=units)
 
-    def _short_year(self, first: Quantity, second: Quantity) -> float | None:
-        """The end of a span of years that is written in two digits: "1951–52"."""
-        raw, century = self.pieces[second.start].raw, first.value - first.value % 100
-        if first.kind != "year" or first.high is not None or not raw.isdecimal() or len(raw) != 2:
-            return None
-        return century + float(raw) if 0 < float(raw) - first.value % 100 < MAX_SPAN else None
-
-    def _is_joint(self, first: Quantity, between: list[str]) -> bool:
-        """Whether two numbers make a range; "from 5 to 7" may be a change."""
+    def _is_range(self, first: Quantity, between: list[str]) -> bool:
+        """Return whether two numbers make a range; "from 5 to 7" may be a change."""
         before = self.words[max(0, first.start - 2) : first.start]
         if between == ["and"]:
             return "between" in before
         if between == ["to"]:
             return "from" not in before
-        return not between or (len(between) == 1 and between[0] in _DASHES)
-
-    @staticmethod
-    def _measures_other(first: Quantity, second: Quantity) -> bool:
-        """Whether a number has a unit that the next one lacks: "500 mg 3 times a day", but not "$5-7"."""
-        one, two = ({unit.dimension for unit in each.units} for each in (first, second))
-        return bool(one) and not one & two and not first.units[0].is_money
+        return not between or between in (["–"], ["—"])
 
     def _compound(self, first: Quantity, second: Quantity, between: list[str]) -> Quantity | None:
-        if between not in ([], [","], ["and"], [",", "and"], ["'"], ["’"]) or first.kind != second.kind:
+        if between not in ([], [","], ["and"], [",", "and"]) or not first.units or second.kind != "number":
             return None
-        feet = between in (["'"], ["’"]) and not first.units
-        one = Unit("length", 0.3048) if feet else (first.units[0] if first.units else None)
-        if one is None or second.kind != "number":
-            return None
-        inches = one.dimension == "length" and one.factor == 0.3048 and self._at(second.end) in ("in", '"', "”")
-        two = Unit("length", 0.0254) if inches else (second.units[0] if second.units else None)
+        one, two = first.units[0], second.units[0] if second.units else None
+        if one == Unit("length", 0.3048) and self._at(second.end) == "in":
+            two = Unit("length", 0.0254)
         if two is None or two.dimension != one.dimension or two.factor >= one.factor or one.is_money:
             return None
-        value = (first.value * one.factor + second.value * two.factor) / one.factor
+        value = first.value + second.value * two.factor / one.factor
         step = second.step * two.factor / one.factor
-        return first._replace(value=value, step=step, end=second.end + inches, units=(one,), noun="")
+        return first._replace(value=value, step=step, end=second.end, units=(one,), noun="")
+
+    def direction(self, quantity: Quantity) -> int:
+        """The direction said of a number: the nearest in its sentence; 0 if there is none."""
+        start, end = quantity.start, quantity.end
+        if self._at(start - 1) == "+":
+            return 1
+        before = range(start - 1, max(-1, start - 1 - _BEFORE), -1)
+        for places in (before, range(end, min(len(self.words), end + _AFTER))):
+            for at in places:
+                if self.words[at] in (".", ";", "!", "?", "\n"):
+                    break
+                if self.words[at] in DIRECTIONS:
+                    denied = NEGATIONS.intersection(self.words[max(0, at - _DENIED) : at])
+                    return 0 if denied else DIRECTIONS[self.words[at]]
+        return 0
 
     def _at(self, at: int) -> str:
         return self.words[at] if 0 <= at < len(self.words) else ""
 
     def _noun(self, at: int) -> str:
-        return self._at(at) if self._kind(at) == "word" and self._at(at) != "of" else ""
-
-    def _kind(self, at: int) -> str:
-        return self.pieces[at].kind if 0 <= at < len(self.pieces) else ""
+        return self._at(at) if at < len(self.pieces) and self.pieces[at].kind == "word" and self._at(at) != "of" else ""
 
 
-def _date(tokens: Sequence[str], start: int, end: int) -> Quantity:
-    return Quantity("date", 0.0, 0.0, start, end, tokens=tuple(tokens))
+def _money(units: Sequence[Unit]) -> tuple[Unit, ...]:
+    return tuple(unit for unit in units if unit.is_money)
 
 
-def _year(digits: str, at: int) -> Quantity:
-    return Quantity("year", float(digits), 1, at, at + 1)
+def _count(units: Sequence[Unit]) -> float | None:
+    return next((unit.factor for unit in units if unit.dimension == "count"), None)
 
 
 def _decimals(raw: str) -> int:
@@ -369,14 +255,12 @@ def _decimals(raw: str) -> int:
 
 def _read_number(piece: TextPiece) -> tuple[float, float, bool]:
     """A number's value, the last place written of it, and whether a magnitude was applied."""
-    value = float(piece.value)
+    value, step = float(piece.value), 10.0 ** -_decimals(piece.raw)
     bare = re.sub(r"[^\d.]", "", piece.raw)
     written = float(bare) if bare.count(".") <= 1 and bare.strip(".") else 0.0
     magnitude = abs(value) / written if written else 1.0
-    if written and magnitude > 1.5:
-        return value, magnitude * 10.0 ** -_decimals(piece.raw), True
     # A number in words, such as "two million", is as precise as a number in digits.
-    return value, 10.0 ** -_decimals(piece.raw), False
+    return (value, step * magnitude, True) if magnitude > 1.5 else (value, step, False)
 
 
 class QuestionHints(NamedTuple):
@@ -400,7 +284,227 @@ def read_hints(question: str) -> QuestionHints:
     factor = MAGNITUDES[magnitude[1].lower()] if magnitude else 1.0
     span = _ASKED_SPAN.search(question) is not None
     if _ASKED_PERCENT.search(question):
-        return QuestionHints(factor, (Unit("percent", 1.0),), span)
+        return QuestionHints(factor, (_PERCENT,), span)
     asked = _ASKED_UNIT.search(question)
     units, _ = find_unit([singular(asked[1].lower())], 0) if asked and len(asked[1]) > 2 else ((), 0)
     return QuestionHints(factor, tuple(unit for unit in units if unit.dimension != "count"), span)
+
+
+class QuantityFinding(NamedTuple):
+    """Whether the text gives a quantity of the accepted answer, and by which of its own quantities."""
+
+    status: QuantityStatus
+    wanted: Quantity
+    match: Quantity | None = None
+
+
+_STATUSES: dict[Comparison, QuantityStatus] = {
+    "same": "given",
+    "opposite": "opposite",
+    "coarse": "coarse",
+    "different": "conflict",
+}
+"""Status of a quantity by the best comparison with one of the text's, best first."""
+
+
+def find_quantities(
+    wanted: Sequence[Quantity], said: Sequence[Quantity], hints: QuestionHints
+) -> list[QuantityFinding]:
+    """Look for the quantities of the accepted answer; one that is given can't contradict another."""
+    findings = [find_quantity(each, said, hints) for each in wanted]
+    used = [each.match for each in findings if each.status == "given"]
+    others = [each for each in said if each not in used]
+    return [each if each.status == "given" else find_quantity(each.wanted, others, hints) for each in findings]
+
+
+def find_quantity(wanted: Quantity, said: Sequence[Quantity], hints: QuestionHints) -> QuantityFinding:
+    """Look for a quantity of the accepted answer among those of a text."""
+    if wanted.high is not None:
+        # A range whose ends the text gives apart: "from 6.5 to 8".
+        low, high = (find_quantity(_end(wanted, low=low), said, hints) for low in (True, False))
+        if low.status == high.status == "given" and low.match != high.match:
+            return low._replace(wanted=wanted)
+    # Quantities in the wanted unit, or counting the same things, if there are any; otherwise all.
+    alike = [
+        each
+        for each in said
+        if (_common(wanted.units, each.units) if wanted.units else wanted.noun and each.noun == wanted.noun)
+    ]
+    results = [(compare(wanted, each, hints), each) for each in alike or said]
+    for comparison, status in _STATUSES.items():
+        for result, match in results:
+            if result == comparison:
+                return QuantityFinding(status, wanted, match)
+    return QuantityFinding("missing", wanted)
+
+
+def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
+    """Compare two quantities: ``incomparable`` if they are of different kinds."""
+    if "date" in (wanted.kind, said.kind):
+        return _compare_dates(_date_parts(wanted), _date_parts(said))
+    for one, other in ((wanted, said), (said, wanted)):
+        if math.isclose(one.step, 1e-3) and math.isclose(1e3 * one.value, other.value):
+            return "coarse"  # its point may separate thousands: "10.000"
+    if "year" in (wanted.kind, said.kind):
+        return _compare_years(wanted, said, hints)
+    if wanted.kind != said.kind:
+        same = wanted.value == said.value and wanted.noun and wanted.noun == said.noun
+        return "same" if same else "incomparable"
+    if wanted.high is not None or said.high is not None:
+        return _compare_ranges(wanted, said, hints)
+    return _compare_numbers(wanted, said, hints)
+
+
+def _date_parts(quantity: Quantity) -> dict[str, str]:
+    """Year, month and day of a date, of a year, or none if it is ambiguous or neither."""
+    tokens = quantity.date or ((f"{quantity.value:.0f}",) if quantity.kind == "year" and quantity.high is None else ())
+    kinds = ["year" if token.isdecimal() else "day" if token[3:].isdecimal() else "month" for token in tokens]
+    return dict(zip(kinds, tokens, strict=True)) if len({*kinds}) == len(kinds) else {"ambiguous": ""}
+
+
+def _compare_dates(one: dict[str, str], other: dict[str, str]) -> Comparison:
+    if "ambiguous" in one or "ambiguous" in other:
+        return "coarse"
+    shared = one.keys() & other.keys()
+    if not shared:
+        return "incomparable"
+    if any(one[part] != other[part] for part in shared):
+        return "different"
+    return "same" if one.keys() <= other.keys() else "coarse"
+
+
+def _compare_years(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
+    if wanted.kind != said.kind:
+        # Four digits may be a year or an amount; another year is no other amount.
+        if wanted.high is not None or said.high is not None or "ordinal" in (wanted.kind, said.kind):
+            return "incomparable"
+        return "same" if _compare_numbers(wanted, said, hints) == "same" else "incomparable"
+    if wanted.high is None and said.high is None:
+        return "same" if wanted.value == said.value else "different"
+    if wanted.high is not None and said.high is not None:
+        return "same" if (wanted.value, wanted.high) == (said.value, said.high) else "different"
+    span, year = (wanted, said) if wanted.high is not None else (said, wanted)
+    if span.high is None or not span.value <= year.value <= span.high:
+        return "different"
+    return "same" if hints.span and span is wanted else "coarse"
+
+
+def _compare_ranges(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
+    low, high = (_compare_numbers(_end(wanted, low=end), _end(said, low=end), hints) for end in (True, False))
+    if low == high:
+        return low
+    if "incomparable" in (low, high):
+        return "incomparable"
+    if wanted.high is not None and said.high is not None:
+        return "different"
+    # One of them is a single number; it may lie within the other's range.
+    mine, theirs = _common(wanted.units, said.units) or (Unit("", 1.0), Unit("", 1.0))
+    ends = [mine.to_base(_end(wanted, low=low).value) for low in (True, False)]
+    others = [theirs.to_base(_end(said, low=low).value) for low in (True, False)]
+    span, value = (ends, others[0]) if wanted.high is not None else (others, ends[0])
+    if not min(span) <= value <= max(span):
+        return "different"
+    return "same" if said.hedged and wanted.high is not None else "coarse"
+
+
+def _end(quantity: Quantity, *, low: bool) -> Quantity:
+    value = quantity.value if low or quantity.high is None else quantity.high
+    return quantity._replace(value=value, high=None)
+
+
+def _compare_numbers(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
+    pairs = [(wanted, said)]
+    if hints.units and not wanted.units and not wanted.noun:
+        asked = wanted._replace(units=hints.units)
+        pairs = [(asked, said)]
+        if _PERCENT in hints.units and abs(wanted.value) <= _MAX_SHARE:
+            # "0.654" may be a share or a percentage, even if the question asks for percent. So may a bare number.
+            pairs += [(wanted, said)]
+            pairs += [(wanted, said._replace(units=hints.units))] if not said.units and not said.noun else []
+    elif hints.magnitude != 1 and not wanted.scaled and len(_money(wanted.units)) == len(wanted.units):
+        wanted = _magnified(wanted, hints.magnitude)
+        pairs = [(wanted, said)]
+        if not said.scaled and len(_money(said.units)) == len(said.units):
+            magnified = _magnified(said, hints.magnitude)
+            pairs += [(wanted, magnified)] if _compare_readings([(wanted, magnified)]) == "same" else []
+    return _compare_readings(pairs)
+
+
+def _magnified(quantity: Quantity, factor: float) -> Quantity:
+    return quantity._replace(value=quantity.value * factor, step=quantity.step * factor, scaled=True)
+
+
+def _compare_readings(pairs: Sequence[tuple[Quantity, Quantity]]) -> Comparison:
+    """The best comparison of all readings of some pairs."""
+    results = {_compare_values(*reading) for pair in pairs for reading in _readings(*pair)}
+    return next((each for each in _STATUSES if each in results), "incomparable")
+
+
+def _readings(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity]]:
+    """Both quantities in comparable units, in every reading of them."""
+    if wanted.units and said.units:
+        pairs = [(a, b) for a in wanted.units for b in said.units if a.dimension == b.dimension]
+        if not pairs and wanted.units[0].is_money and said.units[0].is_money:
+            # Another currency: the numbers are comparable, and must not be the same.
+            return [(wanted, said._replace(value=math.inf))]
+        return [(_convert(wanted, a, b), _convert(said, b, a)) for a, b in pairs]
+    plain = [(wanted, said)]
+    measured, bare = (wanted, said) if wanted.units else (said, wanted)
+    if _PERCENT in measured.units and abs(bare.value) <= _MAX_SHARE and not bare.noun:
+        share = bare._replace(value=bare.value * 100, step=bare.step * 100)
+        return [*plain, (wanted, share) if measured is wanted else (share, said)]
+    if measured.units and bare.noun:
+        # One counts things, the other measures.
+        return plain if wanted.value == said.value and not wanted.noun else []
+    return plain
+
+
+def _convert(quantity: Quantity, unit: Unit, other: Unit) -> Quantity:
+    if unit == other:
+        return quantity
+    step = quantity.step * unit.factor
+    ratio = math.log10(unit.factor / other.factor)
+    if abs(ratio - round(ratio)) > _SLACK:
+        step = max(step, 2 * CONVERSION_ERROR * abs(quantity.value * unit.factor))
+    return quantity._replace(value=unit.to_base(quantity.value), step=step)
+
+
+def _compare_values(wanted: Quantity, said: Quantity) -> Comparison:
+    # A fall is a negative number.
+    mine, theirs = (-1 if each.value < 0 else each.direction for each in (wanted, said))
+    opposed = mine * theirs < 0 or (wanted.value < 0 and not theirs) or (said.value < 0 and not mine)
+    signed = opposed or mine * theirs > 0
+    one, other = (abs(wanted.value), abs(said.value)) if signed else (wanted.value, said.value)
+    close = _compare_sizes(one, other, wanted, said)
+    return "opposite" if close == "same" and opposed else close
+
+
+def _compare_sizes(one: float, other: float, wanted: Quantity, said: Quantity) -> Comparison:
+    error = abs(one - other)
+    if not math.isfinite(error):
+        return "same" if one == other else "different"
+    if error <= _SLACK * max(abs(one), abs(other)):
+        return "same"
+    steps = _rounding_step(wanted, one), _rounding_step(said, other)
+    relative = error / max(abs(one), abs(other))
+    if error > max(steps) / 2 * (1 + 1e-6):
+        measured = all(each.units or each.scaled or each.step != 1 for each in (wanted, said))
+        return "coarse" if relative <= NEAR_MISS and measured else "different"
+    coarser = wanted if steps[0] > steps[1] else said
+    digits = abs(coarser.value) / coarser.step if coarser.step else math.inf
+    most = MAX_ROUNDING if digits >= 9.5 else MAX_COARSE_ROUNDING
+    return "same" if relative <= (MAX_HEDGED_ROUNDING if coarser.hedged else most) else "coarse"
+
+
+def _rounding_step(quantity: Quantity, value: float) -> float:
+    """The last place written; of a hedged whole number, the last that is not 0, so that "about 54,000" is rounded."""
+    if not quantity.hedged or quantity.step != 1 or not value or not math.isfinite(value):
+        return quantity.step
+    step = 1.0
+    while step * 100 <= abs(quantity.value) and quantity.value % (step * 10) == 0:
+        step *= 10
+    return step
+
+
+def _common(one: Sequence[Unit], other: Sequence[Unit]) -> tuple[Unit, Unit] | None:
+    return next(((a, b) for a in one for b in other if a.dimension == b.dimension), None)

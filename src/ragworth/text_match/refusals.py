@@ -9,56 +9,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 from ragworth.text_match.markup import MAX_TEXT, unwrapped, without_markup
-from ragworth.text_match.negation import NEGATIONS
 from ragworth.text_match.normalise import canonical_words
 from ragworth.text_match.overlap import SCRIPTS_WITHOUT_SPACES
+from ragworth.text_match.polarity import NEGATIONS
 
 PHRASE_KINDS = ("declines", "soft", "sorry", "but", "aside")
-_OWN_BUT = "yet"
 
 # A few words between, within the sentence. Bounded, so that the time is proportional to the length of the text.
 _GAP = r"[^.!?。！？।\n]{0,60}?"
 _SCRIPTS_WITHOUT_ENDS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}\uac00-\ud7af]")
-
-
-class LanguagePhrases(NamedTuple):
-    """The phrases of a language by kind, as regular expressions, and its labels."""
-
-    phrases: dict[str, list[str]]
-    labels: list[str]
-
-
-class RefusalPatterns(NamedTuple):
-    """One expression per kind for all languages, one per language for phrases that decline, and all labels."""
-
-    declines: re.Pattern[str]
-    soft: re.Pattern[str]
-    sorry: re.Pattern[str]
-    but: re.Pattern[str]
-    aside: re.Pattern[str]
-    by_language: dict[str, re.Pattern[str]]
-    labels: frozenset[str]
-    but_after: dict[str, re.Pattern[str]]
-    """For languages with a "but" that is a word of another language: all of their words for it."""
-
-
-def normalise_for_phrases(text: str) -> str:
-    """Normalize a text for phrase matching: lower case, one form of apostrophe, composed characters."""
-    return unicodedata.normalize("NFC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("`", "'")
-
-
-def with_word_boundaries(pattern: str) -> str:
-    """Add word boundaries to a pattern; Korean and scripts without blanks have none where phrases end."""
-    if _SCRIPTS_WITHOUT_ENDS.search(pattern):
-        return f"(?:{pattern})"
-    return rf"(?<!\w)(?:{pattern})(?!\w)"
-
 
 NON_LATIN_LANGUAGES = frozenset(
     ("Russian", "Arabic", "Hindi", "Chinese", "Japanese", "Korean", "Greek", "Hebrew", "Thai", "Ukrainian")
@@ -66,88 +31,15 @@ NON_LATIN_LANGUAGES = frozenset(
 """Languages whose phrases can't occur in a text of ASCII characters."""
 
 
-@cache
-def refusal_patterns(*, ascii_only: bool = False) -> RefusalPatterns:
-    """The table, compiled on first use; ``ascii_only`` leaves out phrases in other scripts, which saves time."""
-    table = parse_phrases(files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8"))
-    if ascii_only:
-        table = {name: language for name, language in table.items() if name not in NON_LATIN_LANGUAGES}
-    together = [
-        re.compile("|".join(phrase for language in table.values() for phrase in language.phrases[kind]))
-        for kind in PHRASE_KINDS
-    ]
-    by_language = {
-        name: re.compile("|".join(language.phrases["declines"]))
-        for name, language in table.items()
-        if language.phrases["declines"]
-    }
-    labels = frozenset(label for language in table.values() for label in language.labels)
-    declines, soft, sorry, but, aside = together
-    but_after = {
-        name: re.compile("|".join((but.pattern, *language.phrases[_OWN_BUT])))
-        for name, language in table.items()
-        if language.phrases[_OWN_BUT]
-    }
-    return RefusalPatterns(declines, soft, sorry, but, aside, by_language, labels, but_after)
+class LanguagePhrases(NamedTuple):
+    """A language with an expression for each kind of phrase that it has, and its labels."""
 
+    name: str
+    patterns: dict[str, re.Pattern[str]]
+    labels: frozenset[str]
 
-def parse_phrases(text: str) -> dict[str, LanguagePhrases]:
-    """Parse the table of phrases, whose format is explained at its top."""
-    table: dict[str, LanguagePhrases] = {}
-    words: dict[str, str] = {}
-    language = LanguagePhrases({kind: [] for kind in (*PHRASE_KINDS, _OWN_BUT)}, [])
-    for line in text.splitlines():
-        kind, _, rest = line.partition(" ")
-        if not line or kind == "#":
-            continue
-        if line.startswith("["):
-            words = {}
-            language = table[line.strip("[]")] = LanguagePhrases({kind: [] for kind in (*PHRASE_KINDS, _OWN_BUT)}, [])
-        elif kind == "word":
-            name, _, choice = rest.partition(" = ")
-            words[f"{{{name}}}"] = f"({_with_words(choice, words)})"
-        elif kind == "label":
-            language.labels.append(normalise_for_phrases(rest))
-        else:
-            language.phrases[kind].append(_expression(rest, words))
-    return table
-
-
-def _with_words(phrase: str, words: dict[str, str]) -> str:
-    for name, choice in words.items():
-        phrase = phrase.replace(name, choice)
-    return phrase
-
-
-def _expression(phrase: str, words: dict[str, str]) -> str:
-    phrase = re.sub(r"\((?!\?)", "(?:", normalise_for_phrases(_with_words(phrase, words)))
-    # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
-    phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
-    return with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))
-
-
-# A period within a word, after a single letter or after a title doesn't end a sentence.
-_SENTENCE = re.compile(
-    r"(?:[^.!?。！？।؟\n]|[.!?](?=\w)|(?<=\b\w)\.|(?<=\b(?:st|dr|mr|ms|vs|no))\.|(?<=\bmrs)\.)+[.!?。！？।؟\"'”»)]*"
-)
-_QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
-# Instructions that models repeat: the phrase is quoted, not chosen.
-_INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
-# At the beginning of a sentence whose main clause may answer: "While I can't verify it, it was Paris."
-_CONCEDES = re.compile(
-    r"(?:while|whilst|although|though|even (?:though|if)|obwohl|auch wenn|bien que|même si|aunque|anche se|sebbene|"
-    r"embora|hoewel|ook al|chociaż|mimo że)\b"
-)
-_BECAUSE = re.compile(r"\w\W+because\b")
-"""After a clause that answers: "The claim was denied because the receipt was not provided."."""
-_SOURCE = re.compile(
-    r"\b(passage|document|excerpt|text|context|table|filing|statement|data|page|report|source|information|article|n/a)s?\b"
-)
-_CREDITS = re.compile(r"\b(?:according to|based (?:up)?on)(?: \w+){1,4}")
-"""What an answer comes from, which doesn't say that it is lacking: "according to the report"."""
-SOURCE_SENTENCES = 2
-"""Sentences at the beginning of an answer in which it may say that its sources don't answer."""
-_EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
+    def search(self, kind: str, text: str) -> re.Match[str] | None:
+        return self.patterns[kind].search(text) if kind in self.patterns else None
 
 
 class RefusalMatch(NamedTuple):
@@ -161,6 +53,70 @@ class RefusalMatch(NamedTuple):
     language: str
 
 
+def _lower(text: str) -> str:
+    """Write a text as the phrases are: lower case, one form of apostrophe, composed characters."""
+    return unicodedata.normalize("NFC", text).casefold().replace("’", "'").replace("ʼ", "'").replace("`", "'")
+
+
+@cache
+def refusal_phrases() -> list[LanguagePhrases]:
+    """Read the table, whose format is explained at its top."""
+    text = files("ragworth.text_match").joinpath("refusal_phrases.txt").read_text(encoding="utf-8")
+    return [_read_language(part) for part in re.split(r"^\[", text, flags=re.MULTILINE)[1:]]
+
+
+def _read_language(part: str) -> LanguagePhrases:
+    name, *lines = filter(None, part.splitlines())
+    words: dict[str, str] = {}
+    phrases: dict[str, list[str]] = {}
+    for line in lines:
+        kind, _, rest = line.partition(" ")
+        for word, choice in words.items():
+            rest = rest.replace(word, choice)
+        if kind == "word":
+            word, _, choice = rest.partition(" = ")
+            words[f"{{{word}}}"] = f"({choice})"
+        else:
+            phrases.setdefault(kind, []).append(_lower(rest) if kind == "label" else _expression(rest))
+    labels = frozenset(phrases.pop("label", []))
+    return LanguagePhrases(
+        name.strip("]"), {kind: re.compile("|".join(some)) for kind, some in phrases.items()}, labels
+    )
+
+
+def _expression(phrase: str) -> str:
+    phrase = re.sub(r"\((?!\?)", "(?:", _lower(phrase))
+    # Words are separate on both sides of a gap; characters of scripts without blanks need not be.
+    phrase = re.sub(r" ?… ?", lambda gap: _GAP + (r"\b" if " " in gap.group() else ""), phrase)
+    return _with_word_boundaries(phrase.replace(" ?", r"\s?").replace(" ", r"\s+"))
+
+
+def _with_word_boundaries(pattern: str) -> str:
+    """Add word boundaries to a pattern; Korean and scripts without blanks have none where phrases end."""
+    return f"(?:{pattern})" if _SCRIPTS_WITHOUT_ENDS.search(pattern) else rf"(?<!\w)(?:{pattern})(?!\w)"
+
+
+# A period within a word, after a single letter or after a title doesn't end a sentence.
+_SENTENCE = re.compile(
+    r"(?:[^.!?。！？।؟\n]|[.!?](?=\w)|(?<=\b\w)\.|(?<=\b(?:st|dr|mr|ms|vs|no))\.|(?<=\bmrs)\.)+[.!?。！？।؟\"'”»)]*"
+)
+_QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
+# Instructions that models repeat: the phrase is quoted, not chosen.
+_INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
+# At the beginning of a sentence whose main clause may answer: "While I can't verify it, it was Paris."
+_CONCEDES = re.compile(r"(?:while|although|though|even (?:though|if)|obwohl|bien que|aunque|anche se|embora|hoewel)\b")
+_BECAUSE = re.compile(r"\w\W+because\b")
+"""After a clause that answers: "The claim was denied because the receipt was not provided."."""
+_SOURCE = re.compile(
+    r"\b(passage|document|excerpt|text|context|table|filing|statement|data|page|report|source|information|article|n/a)s?\b"
+)
+_CREDITS = re.compile(r"\b(?:according to|based (?:up)?on)(?: \w+){1,4}")
+"""What an answer comes from, which doesn't say that it is lacking: "according to the report"."""
+SOURCE_SENTENCES = 2
+"""Sentences at the beginning of an answer in which it may say that its sources don't answer."""
+_EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
+
+
 def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     """Find the phrase by which an answer declines; None if it answers.
 
@@ -168,90 +124,105 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     help with that") declines. A blank text gives None. A phrase within quotation marks is only mentioned, unless it is
     the whole answer.
     """
-    plain = without_markup(unwrapped(text) or "")
-    seen = normalise_for_phrases(plain or text[:MAX_TEXT])
-    whole = seen.strip(_EDGES)
-    own = [" ".join(normalise_for_phrases(phrase).strip(_EDGES).split()) for phrase in phrases]
-    for label in own:
-        if label and whole == label:
-            return RefusalMatch(text.strip(), "")
-    if whole.removeprefix("answer").strip(_EDGES) in refusal_patterns().labels:
+    said = _lower(without_markup(unwrapped(text) or "") or text[:MAX_TEXT])
+    whole = said.strip(_EDGES)
+    own = [" ".join(_lower(phrase).strip(_EDGES).split()) for phrase in phrases]
+    if whole and whole in own:
+        return RefusalMatch(text.strip(), "")
+    label = whole.removeprefix("answer").strip(_EDGES)
+    if any(label in language.labels for language in refusal_phrases()):
         return RefusalMatch(text.strip(), "label")
-    return _by_sentence(seen, [phrase for phrase in own if phrase])
+    return _RefusalSearch([phrase for phrase in own if phrase]).find(
+        _QUOTED.sub(" ", said.strip().strip("\"'“”«»「」"))
+    )
 
 
 def tells_of_sources(text: str, question: str) -> bool:
-    """Whether an answer begins by telling of passages, which the question doesn't: "The excerpt omits 2022."."""
-    said = " ".join(_SENTENCE.findall(normalise_for_phrases(text))[:SOURCE_SENTENCES])
-    asked = set(_SOURCE.findall(normalise_for_phrases(question)))
+    """Return whether an answer begins by telling of passages that the question doesn't mention."""
+    said = " ".join(_SENTENCE.findall(_lower(text))[:SOURCE_SENTENCES])
+    asked = set(_SOURCE.findall(_lower(question)))
     denied = not NEGATIONS.isdisjoint(canonical_words(said))
     return not asked.issuperset(_SOURCE.findall(said if denied else _CREDITS.sub(" ", said)))
 
 
-def _by_sentence(seen: str, own: list[str]) -> RefusalMatch | None:
-    whole = seen.strip().strip("\"'“”«»「」")
-    said = _QUOTED.sub(" ", whole)
-    table = refusal_patterns(ascii_only=said.isascii())
-    found: RefusalMatch | None = None
-    soft: RefusalMatch | None = None
-    firm: int | None = None
-    but = table.but
-    for place, sentence in enumerate(_SENTENCE.findall(said)):
-        words = sentence.strip(_EDGES)
-        if not words or _INSTRUCTION.match(words):
-            continue
-        declined = _declines(words, own, table)
-        if declined is not None:
-            match, language = declined
-            but = table.but_after.get(language, table.but)
-            after = words[match.end() :]
-            if firm is None and (_takes_back(after, own, table, but) or _concedes(words, after, own, table)):
+class _RefusalSearch:
+    """The search for a refusal in one text, sentence by sentence."""
+
+    def __init__(self, own: Sequence[str]) -> None:
+        expressions = [_with_word_boundaries(r"\s+".join(map(re.escape, phrase.split()))) for phrase in own]
+        self.own = re.compile("|".join(expressions)) if own else None
+        self.languages: list[LanguagePhrases] = []
+
+    def find(self, text: str) -> RefusalMatch | None:
+        ascii_only = text.isascii()
+        self.languages = [one for one in refusal_phrases() if not (ascii_only and one.name in NON_LATIN_LANGUAGES)]
+        refusal: RefusalMatch | None = None
+        excuse: RefusalMatch | None = None
+        firm: int | None = None
+        but: list[LanguagePhrases] = self.languages
+        for place, sentence in enumerate(_SENTENCE.findall(text)):
+            words = sentence.strip(_EDGES)
+            if not words or _INSTRUCTION.match(words):
+                continue
+            declined = self._declines(words)
+            if declined is not None:
+                match, languages = declined
+                but = languages or self.languages
+                after = words[match.end() :]
+                if firm is None and (self._takes_back(after, but) or self._concedes(words, after)):
+                    return None
+                # A sentence that says nothing else is meant, whatever is explained after it.
+                if refusal is None and len(words) - len(match.group()) <= len("no, "):
+                    firm = place
+                refusal = refusal or RefusalMatch(match.group().strip(), languages[0].name if languages else "")
+                continue
+            contrast = next(self._matches("but", words, but), None)
+            rest = words[contrast.end() :].lstrip(_EDGES) if contrast else words
+            soft = next(self._searches("soft", words), None)
+            regret = None if soft else next(self._searches("sorry", words), None)
+            if soft or regret:
+                phrase, language = soft or regret  # type: ignore[misc]
+                if self._takes_back(words[phrase.end() :], [language]):
+                    return None
+                if excuse is None or excuse.language:
+                    excuse = RefusalMatch(phrase.group().strip(), "regret" if regret else "")
+            elif self._is_aside(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
+                continue
+            elif refusal is None or (contrast and (firm is None or place == firm + 1)):
+                # It answers: before anything was declined, or in spite of it.
                 return None
-            # A sentence that says nothing else is meant, whatever is explained after it.
-            if found is None and len(words) - len(match.group()) <= len("no, "):
-                firm = place
-            found = found or RefusalMatch(match.group().strip(), language)
-            continue
-        excuse, language = table.soft.search(words), ""
-        if excuse is None:
-            excuse, language = table.sorry.search(words), "regret"
-        contrast = but.match(words)
-        rest = words[contrast.end() :].lstrip(_EDGES) if contrast else words
-        if excuse is not None:
-            if _takes_back(words[excuse.end() :], own, table, but):
-                return None
-            if soft is None or soft.language:
-                soft = RefusalMatch(excuse.group().strip(), language)
-        elif table.aside.match(rest) or sentence.rstrip().endswith(("?", "？", "؟")):
-            continue
-        elif found is None or (contrast and (firm is None or place == firm + 1)):
-            # It answers: before anything was declined, or in spite of it.
+        return refusal or excuse
+
+    def _searches(self, kind: str, text: str) -> Iterator[tuple[re.Match[str], LanguagePhrases]]:
+        return ((match, one) for one in self.languages if (match := one.search(kind, text)))
+
+    @staticmethod
+    def _matches(kind: str, text: str, languages: Sequence[LanguagePhrases]) -> Iterator[re.Match[str]]:
+        patterns = (one.patterns[kind] for one in languages if kind in one.patterns)
+        return (match for pattern in patterns if (match := pattern.match(text)))
+
+    def _is_aside(self, text: str) -> bool:
+        return any(self._matches("aside", text, self.languages))
+
+    def _declines(self, sentence: str) -> tuple[re.Match[str], list[LanguagePhrases]] | None:
+        """Find a phrase that declines, one of the caller's own first, and the languages that have such phrases."""
+        own = self.own.search(sentence) if self.own else None
+        if own:
+            return own, []
+        listed = list(self._searches("declines", sentence))
+        if not listed or _BECAUSE.search(sentence, 0, listed[0][0].start()):
             return None
-    return found or soft
+        return listed[0][0], [language for _, language in listed]
 
+    def _takes_back(self, rest: str, languages: Sequence[LanguagePhrases]) -> bool:
+        """Return whether the rest of a phrase's sentence answers after a "but"."""
+        contrast = min(filter(None, (one.search("but", rest) for one in languages)), key=re.Match.start, default=None)
+        return contrast is not None and self._answers(rest[contrast.end() :])
 
-def _declines(sentence: str, own: Iterable[str], table: RefusalPatterns) -> tuple[re.Match[str], str] | None:
-    for phrase in own:
-        match = re.search(with_word_boundaries(r"\s+".join(map(re.escape, phrase.split()))), sentence)
-        if match:
-            return match, ""
-    found = table.declines.search(sentence)
-    if not found or _BECAUSE.search(sentence, 0, found.start()):
-        return None
-    return found, next(name for name, one in table.by_language.items() if one.search(sentence))
+    def _concedes(self, sentence: str, rest: str) -> bool:
+        """Return whether a phrase only stands in a concession, and the main clause after it answers."""
+        return _CONCEDES.match(sentence) is not None and self._answers(rest.partition(",")[2])
 
-
-def _takes_back(rest: str, own: Sequence[str], table: RefusalPatterns, but: re.Pattern[str]) -> bool:
-    """Whether the rest of a phrase's sentence answers after a "but"."""
-    contrast = but.search(rest)
-    return contrast is not None and _answers(rest[contrast.end() :], own, table)
-
-
-def _concedes(sentence: str, rest: str, own: Sequence[str], table: RefusalPatterns) -> bool:
-    """Whether a phrase only stands in a concession, and the main clause after it answers."""
-    return _CONCEDES.match(sentence) is not None and _answers(rest.partition(",")[2], own, table)
-
-
-def _answers(clause: str, own: Sequence[str], table: RefusalPatterns) -> bool:
-    after = clause.lstrip(_EDGES)
-    return bool(after) and _declines(after, own, table) is None and not table.aside.match(after)
+    def _answers(self, clause: str) -> bool:
+        after = clause.lstrip(_EDGES)
+        return bool(after) and self._declines(after) is None and not self._is_aside(after)

@@ -7,38 +7,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ragworth.core.errors import ModelError
-from ragworth.data.tokens import WORD_COUNTER, TokenCounter
-from ragworth.llm.contract import Model, Prompt
-
-
-def counter_for(model: Model) -> TokenCounter:
-    """Count a model's tokens if it can, otherwise words and punctuation marks."""
-    if model.count(Prompt.text("one")) is None:
-        return WORD_COUNTER
-
-    def count(text: str) -> int:
-        found = model.count(Prompt.text(text))
-        # An endpoint that counted a moment ago may be too busy now; mixing in lengths in words would be worse.
-        if found is None:
-            raise ModelError(f"{model.card.name} stopped counting tokens", remedy="run the same command again")
-        return found
-
-    return TokenCounter(f"tokens of {model.card.name}", count)
-
-
 _NAME = r"(?:(?:passage|document|doc|source|reference|ref)s?[\s:#_.]*)?"
-_MARK = re.compile(rf"\[\s*{_NAME}(\d{{1,4}}(?:\s*[,;–-]\s*{_NAME}\d{{1,4}})*)\s*\]", re.IGNORECASE)
+CITATION = rf"\[\s*{_NAME}(\d{{1,4}}(?:\s*[,;–-]\s*{_NAME}\d{{1,4}})*)\s*\]"
+"""An expression for numbers of passages in square brackets, ignoring case; its group has the numbers."""
+_MARK = re.compile(CITATION, re.IGNORECASE)
 _ROUND = r"(?<!\w)\(\d{1,2}(?:\s*[,;–-]\s*\d{1,2})*\)"
 """A number in round brackets after a blank; ``f(1)`` and ``(1998)`` are no citations."""
-_SOURCE = (
-    r"[(【]\s*(?:\d{1,4}[†:]|(?:sources?|see|passages?|documents?|docs?|refs?|references?|pages?|pp?)\b)"
-    r"[^()【】\n]{0,80}[)】]"
-)
-"""A source in brackets, ``(source: doc 3)`` or ``【3†source】``."""
-_ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)][ \t]+", re.MULTILINE)
-_FOOTNOTE = re.compile(r"(?<=[^\W\d_]{3})(?:\d{1,2}|[¹²³⁴-⁹]{1,2})(?!\w)")
-"""The number of a footnote behind a word: "It was Paris1."."""
 _PART = re.compile(r"(\d+)(?:\s*[–-]\s*(\d+))?")
 
 
@@ -64,21 +38,7 @@ def parse_citations(text: str, shown: Sequence[str]) -> Citations:
 
 def without_citations(text: str) -> str:
     """Remove citations from a text: ``[2]``, ``[1, 3]``, ``[doc3]``, and also ``(2)``."""
-    return re.sub(rf"(?:(?<!\s)\s+)?(?:{_MARK.pattern}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()
-
-
-def without_marks(text: str) -> str:
-    """Remove numbers that are no part of what a text says: citations, sources in brackets, numbers of a list."""
-    said = re.sub(rf"(?:(?<!\s)\s+)?(?:{_MARK.pattern}|\[\^\d{{1,4}}\]|{_SOURCE})", "", text, flags=re.IGNORECASE)
-    items = [int(number) for number in _ITEM.findall(said)]
-    if len(items) > 1 and items == list(range(1, len(items) + 1)):
-        said = _ITEM.sub("", said)
-    return said.strip()
-
-
-def without_footnotes(text: str) -> str:
-    """Remove the numbers behind words: "Paris1" is "Paris", and so is a name such as "Windows10" without its number."""
-    return _FOOTNOTE.sub("", text)
+    return re.sub(rf"(?:(?<!\s)\s+)?(?:{CITATION}|{_ROUND})", "", text, flags=re.IGNORECASE).strip()
 
 
 SENTENCE_END = re.compile(
@@ -143,7 +103,7 @@ def skip_blanks(text: str, at: int) -> int:
 
 
 def _ends_sentence(text: str, match: re.Match[str], begin: int, start: int) -> bool:
-    """Whether a sentence that began at ``start`` ends here and another one begins."""
+    """Return whether a sentence that began at ``start`` ends here and another one begins."""
     point = match["point"]
     if point is None or "\n\n" in re.sub(r"[^\S\n]", "", text[match.end() : begin]):
         return True

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.core.errors import MissingExtraError, ModelError, format_list
+from ragworth.core.errors import ModelError, format_list
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, first_line, local_folder
 from ragworth.llm.local.batches import BatchBudget
@@ -43,45 +43,37 @@ SPACE_PREFIXED_TOKENIZERS = ("RobertaTokenizer", "GPT2Tokenizer")
 NO_LIMIT = 1 << 24
 """A tokenizer without a limit reports a larger one than this."""
 
+BATCH = 64
+"""Texts read at a time, of up to 128 tokens."""
+
 
 class EncodedText(NamedTuple):
-    """A text as token ids, including special ones.
-
-    Attributes
-    ----------
-    empty: there are only special tokens.
-    cut: number of tokens beyond the encoder's limit.
-    """
+    """A text as token ids, including special ones."""
 
     ids: tuple[int, ...]
     empty: bool
+    """There are only special tokens."""
     cut: int
+    """Number of tokens beyond the encoder's limit."""
 
 
 class TokenVectors(Protocol):
-    """What BERTScore needs of an encoder. Equal ``name``, ``revision`` and ``layer`` mean equal vectors."""
+    """What BERTScore needs of an encoder. Equal ``name``, ``revision`` and ``layer`` mean equal vectors.
+
+    ``special`` are the tokens that begin and end a text. `tokens` encodes texts, truncated at the limit; `vectors`
+    gives a matrix for each row of token ids, with one vector of length 1 per token.
+    """
 
     name: str
     revision: str
     layer: int
 
     @property
-    def width(self) -> int:
-        """Length of a vector."""
-        ...
+    def special(self) -> frozenset[int]: ...
 
-    @property
-    def special(self) -> frozenset[int]:
-        """The tokens that begin and end a text."""
-        ...
+    def tokens(self, texts: Sequence[str]) -> list[EncodedText]: ...
 
-    def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Encode stripped texts as token ids, truncated at the limit."""
-        ...
-
-    def vectors(self, rows: Sequence[Sequence[int]]) -> list[Floats]:
-        """A matrix for each row of token ids: one vector per token, of length 1."""
-        ...
+    def vectors(self, rows: Sequence[Sequence[int]]) -> list[Floats]: ...
 
 
 class TokenEncoder:
@@ -94,96 +86,55 @@ class TokenEncoder:
     layer: the layer to use, counted from 1; 0 is the embeddings. None uses the one known to be best, for encoders in
         :data:`BEST_LAYERS`.
     device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; None or ``auto`` uses a GPU if there is one.
-    batch: texts read at a time.
     """
 
     def __init__(
-        self,
-        name: str,
-        *,
-        layer: int | None = None,
-        device: str | None = None,
-        batch: int = 64,
-        revision: str = "main",
-        download: bool = False,
+        self, name: str, *, layer: int | None = None, device: str | None = None, download: bool = False
     ) -> None:
-        _require_packages()
-        from ragworth.llm.local.torch_device import resolve_device
+        from ragworth.llm.local.torch_device import require_transformers, resolve_device, silence_libraries
 
-        if batch < 1:
-            raise ModelError(f"batch is {batch}", expected="1 or more")
-        self.folder = _folder(name, revision, download)
+        require_transformers()
+        silence_libraries()
+        self.folder = _folder(name, download)
         self.name = Path(name).expanduser().resolve().name if Path(name).expanduser().exists() else name
         self.layer = _layer(layer, self.name, self._config)
         self.device = resolve_device(device or "auto")
         self.revision = fingerprint(self.folder)
-        self._budget = BatchBudget(128 * batch, batch)
+        self._budget = BatchBudget(128 * BATCH, BATCH)
 
     @cached_property
     def _config(self) -> Any:
-        from transformers import AutoConfig
-
-        try:
-            return AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            raise ModelError(f"it cannot be read: {first_line(error)}", file=str(self.folder)) from error
+        return self._load("AutoConfig", "it cannot be read")
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from transformers import AutoTokenizer
-
-        from ragworth.llm.local.torch_device import silence_libraries
-
-        silence_libraries()
-        try:
-            return AutoTokenizer.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
-        except (OSError, ValueError) as error:
-            raise ModelError(f"its tokenizer cannot be read: {first_line(error)}", file=str(self.folder)) from error
+        return self._load("AutoTokenizer", "its tokenizer cannot be read")
 
     @cached_property
     def _model(self) -> Any:
+        """The encoder on its device, without the layers above ours where they are in the usual place."""
         import torch
-        from transformers import AutoModel
 
-        from ragworth.llm.local.torch_device import silence_libraries
+        model = self._load("AutoModel", "its weights cannot be read", dtype=torch.float32, use_safetensors=True)
+        model = model.get_encoder() if self._config.is_encoder_decoder else model
+        layers = getattr(getattr(model, "encoder", None), "layer", None)
+        if isinstance(layers, torch.nn.ModuleList):
+            del layers[self.layer :]
+        return model.to(self.device).eval()
 
-        silence_libraries()
+    def _load(self, kind: str, failure: str, **options: Any) -> Any:
+        """Open a part of the model by a class of transformers, from its files alone."""
+        import transformers
+
+        opened = getattr(transformers, kind).from_pretrained
         try:
-            model = AutoModel.from_pretrained(
-                self.folder,
-                dtype=torch.float32,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-            )
+            return opened(self.folder, local_files_only=True, trust_remote_code=False, **options)
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"its weights cannot be read: {first_line(error)}",
+                f"{failure}: {first_line(error)}",
                 file=str(self.folder),
-                expected="safetensors files of a model of the transformers library",
+                expected="a model of the transformers library with safetensors files",
             ) from error
-        return (model.get_encoder() if self._config.is_encoder_decoder else model).eval()
-
-    @cached_property
-    def _cut_model(self) -> tuple[Any, bool]:
-        """The model on its device, without the layers above ours, and whether they could be left out."""
-        import torch
-
-        stacks = [
-            module
-            for name, module in self._model.named_modules()
-            if isinstance(module, torch.nn.ModuleList)
-            and len(module) == self._config.num_hidden_layers
-            and not any(part.isdigit() for part in name.split("."))
-        ]
-        if len(stacks) == 1:
-            del stacks[0][self.layer :]
-        return self._model.to(self.device), len(stacks) == 1
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return int(self._config.hidden_size)
 
     @cached_property
     def limit(self) -> int | None:
@@ -192,17 +143,16 @@ class TokenEncoder:
 
         limits = [self._tokenizer.model_max_length]
         for name, module in self._model.named_modules():
-            if name.rpartition(".")[2] in ("position_embeddings", "wpe") and isinstance(module, torch.nn.Embedding):
+            if name.rpartition(".")[2] == "position_embeddings" and isinstance(module, torch.nn.Embedding):
                 # RoBERTa and its relatives count positions from the one after padding's.
                 limits.append(module.num_embeddings - (0 if module.padding_idx is None else module.padding_idx + 1))
-        known = [int(limit) for limit in limits if 0 < limit < NO_LIMIT]
-        return min(known) if known else None
+        return min((int(limit) for limit in limits if 0 < limit < NO_LIMIT), default=None)
 
     @cached_property
     def special(self) -> frozenset[int]:
         """The tokens that begin and end a text (CLS and SEP, whatever the encoder calls them)."""
-        found = (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id)
-        return frozenset(token for token in found if token is not None)
+        ends = (self._tokenizer.cls_token_id, self._tokenizer.sep_token_id)
+        return frozenset(token for token in ends if token is not None)
 
     def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
         """Encode stripped texts as token ids, truncated at the limit."""
@@ -210,17 +160,16 @@ class TokenEncoder:
             return []
         kinds = {kind.__name__ for kind in type(self._tokenizer).__mro__}
         blank = " " if kinds & set(SPACE_PREFIXED_TOKENIZERS) else ""
-        stripped = [text.strip() for text in texts]
-        read = [blank + text if text else "" for text in stripped]
+        read = [blank + text.strip() if text.strip() else "" for text in texts]
         whole = self._tokenizer(read, return_special_tokens_mask=True, return_attention_mask=False, verbose=False)
         encoded = [
             EncodedText(tuple(ids), all(mask), 0)
             for ids, mask in zip(whole["input_ids"], whole["special_tokens_mask"], strict=True)
         ]
-        long = [i for i, tokens in enumerate(encoded) if self.limit is not None and len(tokens.ids) > self.limit]
+        long = [i for i, text in enumerate(encoded) if self.limit is not None and len(text.ids) > self.limit]
         if long:
-            again = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
-            for i, ids in zip(long, again, strict=True):
+            truncated = self._tokenizer([read[i] for i in long], truncation=True, max_length=self.limit)["input_ids"]
+            for i, ids in zip(long, truncated, strict=True):
                 encoded[i] = EncodedText(tuple(ids), encoded[i].empty, len(encoded[i].ids) - len(ids))
         return encoded
 
@@ -229,8 +178,7 @@ class TokenEncoder:
         import torch
 
         order = sorted(range(len(rows)), key=lambda i: len(rows[i]), reverse=True)
-        found: dict[int, Floats] = {}
-        model, was_cut = self._cut_model
+        vectors: dict[int, Floats] = {}
         pad = self._tokenizer.pad_token_id or 0
 
         def read(start: int, end: int) -> None:
@@ -239,45 +187,34 @@ class TokenEncoder:
             ids = torch.tensor([[*rows[i], *[pad] * (width - len(rows[i]))] for i in some], device=self.device)
             mask = torch.tensor([[1] * len(rows[i]) + [0] * (width - len(rows[i])) for i in some], device=self.device)
             try:
-                out = model(input_ids=ids, attention_mask=mask, output_hidden_states=not was_cut)
-                states = out.last_hidden_state if was_cut else out.hidden_states[self.layer]
-                states = torch.nn.functional.normalize(states, dim=-1).cpu().numpy()
+                states = self._model(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states
+                layer = torch.nn.functional.normalize(states[self.layer], dim=-1).cpu().numpy()
             except torch.OutOfMemoryError as error:
                 torch.cuda.empty_cache()
                 raise MemoryError(str(error)) from error
-            for i, state in zip(some, states, strict=True):
-                found[i] = state[: len(rows[i])].copy()
+            vectors.update((i, state[: len(rows[i])].copy()) for i, state in zip(some, layer, strict=True))
 
         with torch.inference_mode():
             self._budget.batches([len(rows[i]) for i in order], read)
-        return [found[i] for i in range(len(rows))]
-
-
-def _require_packages() -> None:
-    from importlib.util import find_spec
-
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "hf", "BERTScore")
+        return [vectors[i] for i in range(len(rows))]
 
 
 def _layer(layer: int | None, name: str, config: Any) -> int:
     """The layer requested, or the best known; an error if the encoder has no such layer."""
     total = int(config.num_hidden_layers)
-    known = BEST_LAYERS.get(name.rpartition("/")[2].lower())
-    if layer is None and known is None:
+    chosen = layer if layer is not None else BEST_LAYERS.get(name.rpartition("/")[2].lower())
+    if chosen is None:
         raise ModelError(
             f"the best layer of {name!r} is unknown",
             expected=f"layer=0 to {total}; known are {format_list([f'{n} ({x})' for n, x in BEST_LAYERS.items()], 4)}",
             remedy="set layer=…; about two thirds of the way up is usual",
         )
-    chosen = layer if layer is not None else known
-    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen <= total:
+    if not 0 <= chosen <= total:
         raise ModelError(f"layer is {chosen}", expected=f"0 to {total}, the layers of {name!r}")
     return chosen
 
 
-def _folder(name: str, revision: str, download: bool) -> Path:
+def _folder(name: str, download: bool) -> Path:
     """Find the encoder's folder."""
     path = Path(name).expanduser()
     if own := local_folder(path):
@@ -285,10 +222,10 @@ def _folder(name: str, revision: str, download: bool) -> Path:
     if path.exists() or path.is_absolute() or name.startswith((".", "~")):
         raise ModelError("no such folder", file=name, expected="a folder, or a name of the hub")
     owner = HUB_OWNERS.get(name.partition("-")[0]) if "/" not in name else None
-    for known_as in [f"{owner}/{name}", name] if owner else [name]:
-        if found := find_snapshot("encoder", known_as, revision, download):
-            return found
     full = f"{owner}/{name}" if owner else name
+    for known_as in dict.fromkeys((full, name)):
+        if folder := find_snapshot("encoder", known_as, "main", download):
+            return folder
     raise ModelError(
         f"the encoder {name!r} is not in the local cache",
         remedy=f"hf download {full}, or download=True to get it from the Hugging Face hub, or a folder's path; "

@@ -24,7 +24,7 @@ from ragworth.judging.runner import build_judge, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.text_match import similarity
-from ragworth.text_match.bertscore import BERTScorePair
+from ragworth.text_match.similarity import BERTScorePair
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},

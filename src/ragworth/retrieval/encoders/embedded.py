@@ -73,11 +73,6 @@ class EmbeddedTokenEncoder:
         found = (encoder.tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
         self.special = frozenset(token for token in found if token is not None)
 
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return self._encoder.dimension
-
     def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
         """Encode stripped texts as token ids, truncated at the limit."""
         return [
