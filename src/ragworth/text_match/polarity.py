@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ragworth.text_match.normalise import canonical_words, read_pieces, singular
+from ragworth.text_match.normalise import TextPiece, canonical_words, read_pieces, singular
 
 _NEGATION_WORDS = """
 not no never none neither nor without cannot cant dont doesnt didnt isnt arent wasnt werent hasnt havent hadnt wont
@@ -151,7 +151,7 @@ def _predicate(question: str) -> set[str]:
 
     Names may be left out, and so may what follows a preposition: "in 2020", "to shareholders".
     """
-    core = []
+    core: list[TextPiece] = []
     for piece in read_pieces(question):
         if piece.value in _PREPOSITIONS and len(core) > 1:
             break
