@@ -121,8 +121,9 @@ class BERTScore:
         return [scores[pair] for pair in pairs]
 
     def _weights(self, encoded: EncodedText) -> Floats:
-        weights = np.array([token not in self.encoder.special for token in encoded.ids], dtype=np.float32)
-        return weights / max(weights.sum(), np.float32(1))
+        weights: Floats = np.array([token not in self.encoder.special for token in encoded.ids], dtype=np.float32)
+        weights /= max(float(weights.sum()), 1.0)
+        return weights
 
     def _match_pairs(
         self, pairs: Sequence[Pair], tokens: Mapping[str, EncodedText], weights: Mapping[str, Floats]
