@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.text_match import similarity, token_encoder
-from ragworth.text_match.similarity import BERTScore, BERTScorePair
+from ragworth.text_match import bertscore, token_encoder
+from ragworth.text_match.bertscore import BERTScore, BERTScorePair
 from ragworth.text_match.token_encoder import TokenEncoder
 from tests.text_match import tiny_encoders
 
@@ -131,7 +131,7 @@ def test_neither_batch_nor_order_nor_company_matters(scorer: BERTScore, tiny: Pa
     same([scorer.score([a], [b])[0] for a, b in zip(left[::5], right[::5], strict=True)], together[::5])
     monkeypatch.setattr(token_encoder, "BATCH", 1)
     same(open_scorer(tiny, 2).score(left, right), together)
-    monkeypatch.setattr(similarity, "PAIRS_AT_A_TIME", 3)
+    monkeypatch.setattr(bertscore, "PAIRS_AT_A_TIME", 3)
     same(scorer.score(left, right), together)
 
 

@@ -125,13 +125,13 @@ def test_an_opposite_direction() -> None:
 
 def test_a_quantity_that_is_given_contradicts_no_other() -> None:
     findings = find_quantities(read("42 stores and 17"), read("42 stores"), read_hints(""))
-    assert [each.status for each in findings] == ["given", "missing"]
+    assert [each.result for each in findings] == ["same", "incomparable"]
 
 
 def test_only_numbers_of_the_same_unit_or_noun_are_compared() -> None:
     (percent,) = find_quantities(read("64%"), read("72% of serves, with 64 winners"), read_hints(""))
     (goals,) = find_quantities(read("31 goals"), read("13 goals in 31 matches"), read_hints(""))
-    assert percent.status == goals.status == "conflict"
+    assert percent.result == goals.result == "different"
 
 
 def test_the_table_of_units() -> None:

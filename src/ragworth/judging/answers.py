@@ -18,7 +18,7 @@ import polars as pl
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.calls.store import Store
-from ragworth.core.errors import InputError, format_count
+from ragworth.core.errors import InputError, ModelError, format_count
 from ragworth.data import ANSWERED_STATUSES, EMPTY_ANSWER, OK, TRUNCATED, Answers, Contexts
 from ragworth.data.coercion import Data
 from ragworth.data.collection import Collection
@@ -31,9 +31,9 @@ from ragworth.judging.labels import DECLINING
 from ragworth.judging.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.judging.text_lookup import NO_PASSAGE, TextLookup, check_positive_count, sample_by_query
 from ragworth.llm import prompts
-from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Model, Output
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Model, Output, Prompt
 from ragworth.llm.prompts.template import Template
-from ragworth.text_match.sentences import counter_for, parse_citations
+from ragworth.text_match.sentences import parse_citations
 
 NO_CONTEXT_SYSTEM = "(none)"
 """The system without context: what the model knows by itself."""
@@ -410,6 +410,21 @@ def build_writer(
     if writer.tie_length and not (plan and job.card.endpoint):
         writer = replace(writer, counter=counter_for(job.model))
     return writer
+
+
+def counter_for(model: Model) -> TokenCounter:
+    """Count a model's tokens if it can, otherwise words and punctuation marks."""
+    if model.count(Prompt.text("one")) is None:
+        return WORD_COUNTER
+
+    def count(text: str) -> int:
+        tokens = model.count(Prompt.text(text))
+        # An endpoint that counted a moment ago may be too busy now; mixing in lengths in words would be worse.
+        if tokens is None:
+            raise ModelError(f"{model.card.name} stopped counting tokens", remedy="run the same command again")
+        return tokens
+
+    return TokenCounter(f"tokens of {model.card.name}", count)
 
 
 def answer_items(

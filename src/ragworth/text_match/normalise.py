@@ -312,58 +312,32 @@ def _may_begin_number(words: Sequence[str], at: int, before: TextPiece | None) -
     return word in _NUMBERS or word in _ORDINALS or word == "zero"
 
 
-Spelled = tuple[str, bool, int]
-"""A number in words: its digits, whether it is an ordinal, and the index of the next word."""
+def _parse_number(words: Sequence[str], start: int) -> tuple[str, bool, int] | None:
+    """Parse a number in words: its digits, whether it is an ordinal, and the index of the next word; None if it's none.
 
-
-def _parse_number(words: Sequence[str], start: int) -> Spelled | None:
-    """Parse the longest number in words; None if that word isn't one.
-
-    Strict: anything that isn't one number ("two three") is read as several, so that different numbers are never merged.
+    Strict: each part must be smaller than the last place before it. "Two three" is two numbers, so that different
+    numbers are never merged.
     """
     if words[start] == "zero":
         return "0", False, start + 1
-    total, limit, at = 0, 18, start
-    end: Spelled | None = None
-    while part := _below_1000(words, at + (at > start and _at(words, at) == "and")):
-        value, ordinal, following = part
-        name = _at(words, following)
-        scale = SCALES.get(name.removesuffix("th"))
-        if ordinal or scale is None or scale >= limit:
-            # The last part, smaller than the scale before it: "two thousand" + "five".
-            last = value < 10 ** min(limit, 4) and (ordinal or scale is None)
-            return (str(total + value), ordinal, following) if last else end
-        total, limit, at = total + value * 10**scale, scale, following + 1
-        end = str(total), name.endswith("th"), at
-        if end[1]:
+    total, part, room, limit = 0, 0, 100, 18
+    ordinal, end = False, start
+    for at in range(start, len(words)):
+        word = words[at]
+        stem = word.removesuffix("th")
+        value = 1 if word == "a" and at == start else _NUMBERS.get(word, _ORDINALS.get(word, 0))
+        if word == "and" and end == at and room >= 100 and at > start:
+            continue
+        if 0 < value < room:
+            part, room = part + value, 10 if value >= 20 and value % 10 == 0 else 1
+        elif stem == "hundred" and 0 < part < 100:
+            part, room = part * 100, 100
+        elif part and SCALES.get(stem, 18) < limit:
+            limit = SCALES[stem]
+            total, part, room = total + part * 10**limit, 0, 1000 if limit > 3 else 100
+        else:
             break
-    return end
-
-
-def _below_1000(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
-    """Parse hundreds and what follows, or a number below 100: its value, whether it is an ordinal, where it ends."""
-    large = _at(words, at + 1) == "hundred" or _at(words, at + 1) in SCALES
-    small = (1, False, at + 1) if _at(words, at) == "a" and large else _below_100(words, at)
-    if small is None or small[1] or _at(words, small[2]) not in ("hundred", "hundredth"):
-        return small
-    value, after = 100 * small[0], small[2] + 1
-    if words[small[2]] == "hundredth":
-        return value, True, after
-    rest = _below_100(words, after + (_at(words, after) == "and"))
-    if rest is None or _at(words, rest[2]) in ("hundred", "hundredth"):
-        return value, False, after
-    return value + rest[0], rest[1], rest[2]
-
-
-def _below_100(words: Sequence[str], at: int) -> tuple[int, bool, int] | None:
-    word = _at(words, at)
-    if word in _ORDINALS:
-        return _ORDINALS[word], True, at + 1
-    value = _NUMBERS.get(word)
-    if value is None or value < 20:
-        return None if value is None else (value, False, at + 1)
-    for table, ordinal in ((_NUMBERS, False), (_ORDINALS, True)):
-        unit = table.get(_at(words, at + 1), 10)
-        if unit < 10:
-            return value + unit, ordinal, at + 2
-    return value, False, at + 1
+        ordinal, end = word in _ORDINALS or stem != word, at + 1
+        if ordinal:
+            break
+    return (str(total + part), ordinal, end) if end > start else None

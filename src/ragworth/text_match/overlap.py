@@ -11,9 +11,9 @@ import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ragworth.core.errors import InputError, quote_short
 
@@ -206,3 +206,31 @@ COMPARISONS: dict[str, Callable[[str, Sequence[str]], float]] = {
     "rouge-l-unicode": partial(rouge_l, tokens="unicode"),
 }
 """Comparisons by name."""
+
+
+class BestSimilarity(NamedTuple):
+    """The highest similarity, the index of the text, and whether either text was truncated."""
+
+    value: float
+    place: int
+    cut: bool
+    skipped: int = 0
+    """Number of texts that couldn't be compared."""
+
+
+class OverlapSimilarity:
+    """Similarity by overlap."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """Do nothing; there is nothing to compute beforehand."""
+
+    def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
+        values = [COMPARISONS[self.name](text, [other]) for other in others]
+        place = max(range(len(values)), key=lambda n: (values[n], -n))
+        return BestSimilarity(values[place], place, False)
+
+    def notes(self) -> list[str]:
+        return []

@@ -18,23 +18,14 @@ from ragworth.text_match.polarity import DIRECTIONS, NEGATIONS
 from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
 
 Comparison = Literal["same", "opposite", "coarse", "different", "incomparable"]
-QuantityStatus = Literal["given", "opposite", "coarse", "conflict", "missing"]
+_BEST: tuple[Comparison, ...] = ("same", "opposite", "coarse", "different")
+"""Comparisons, of several the first that one of them has."""
 
-MAX_ROUNDING = 0.025
-"""Greatest relative error of a rounded number with at least two digits."""
-
-MAX_HEDGED_ROUNDING = 0.05
-"""Greatest relative error of a rounded number that is hedged: "about 54,000"."""
-
-MAX_COARSE_ROUNDING = 0.005
-"""Greatest relative error of a rounded number with one digit."""
-
-CONVERSION_ERROR = 0.02
-"""Relative error allowed between units whose ratio is no power of ten: 200 mph for 320 km/h."""
-
-NEAR_MISS = 0.01
-"""Relative error of a measured or rounded number up to which it may be the same, computed in another way."""
-
+MAX_ROUNDING, MAX_HEDGED_ROUNDING, MAX_COARSE_ROUNDING = 0.025, 0.05, 0.005
+"""Greatest relative error of a rounded number; of one that is hedged, "about 54,000"; and of one with one digit."""
+CONVERSION_ERROR, NEAR_MISS = 0.02, 0.01
+"""Relative error between units whose ratio is no power of ten: 200 mph for 320 km/h; and up to which a measured number
+may be the same, computed in another way."""
 _SLACK = 1e-9
 _PERCENT = Unit("percent", 1.0)
 _MAX_SHARE = 2
@@ -48,9 +39,9 @@ most up close ~ ≈ probably perhaps maybe
 _HEDGES = frozenset(_HEDGE_WORDS.split())
 _PARTS = {"thirds": 3, "quarters": 4, "fifths": 5, "tenths": 10}
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
-_DECADE = re.compile(r"(\d{3}0)s")
 _YEAR = re.compile(r"(?:1[0-9]|20)[0-9]{2}")
-_FISCAL_YEAR = re.compile(r"fy((?:1[0-9]|20)[0-9]{2})")
+_NAMED_YEARS = re.compile(r"(?:fy)?((?:1[0-9]|20)[0-9]{2})(s?)")
+_SIGNS = ("$", "€", "£", "¥", "₹")
 
 
 class Quantity(NamedTuple):
@@ -105,20 +96,15 @@ class _QuantityReader:
         if piece.kind == "date":
             return Quantity("date", 0.0, 0.0, at, at + 1, date=tuple(piece.value.split()))
         if piece.kind == "place":
-            noun = self._noun(at + 1)
+            value, noun = float(piece.value), self._noun(at + 1)
             if noun == "century":
-                first = 100 * (float(piece.value) - 1)
-                return Quantity("year", first, 1, at, at + 2, high=first + 99)
-            return Quantity("ordinal", float(piece.value), 1, at, at + 1, noun=noun)
-        if piece.kind != "word":
-            return None
+                return Quantity("year", 100 * (value - 1), 1, at, at + 2, high=100 * value - 1)
+            return Quantity("ordinal", value, 1, at, at + 1, noun=noun)
         if piece.value in _TIMES:
             return Quantity("number", _TIMES[piece.value], 1, at, at + 1, noun="time")
-        if match := _FISCAL_YEAR.fullmatch(piece.value):
-            return Quantity("year", float(match[1]), 1, at, at + 1)
-        if match := _DECADE.fullmatch(piece.value):
-            first = float(match[1])
-            return Quantity("year", first, 1, at, at + 1, high=first + (99 if match[1].endswith("00") else 9))
+        if years := _NAMED_YEARS.fullmatch(piece.value):  # FY2018, the 1950s, the 1900s
+            first = float(years[1])
+            return Quantity("year", first, 1, at, at + 1, high=first + (9 if first % 100 else 99) if years[2] else None)
         return None
 
     def _number(self, at: int) -> Quantity:
@@ -126,15 +112,13 @@ class _QuantityReader:
         if self._at(at - 1) in ("minus", "negative"):
             value = -abs(value)
         fraction, end = self._fraction(at)
-        if end > at + 1:
-            value, step = fraction, 0.0
+        value, step = (fraction, 0.0) if end > at + 1 else (value, step)
         units, end, magnitude = self._unit(at, end)
-        if magnitude != 1:
-            value, step, scaled = value * magnitude, step * magnitude, True
+        scaled = scaled or magnitude != 1
         hedged = not _HEDGES.isdisjoint(self.words[max(0, at - _HEDGE_DISTANCE) : at])
-        if not units and not scaled and not hedged and _YEAR.fullmatch(self.pieces[at].raw):
+        if not (units or scaled or hedged) and _YEAR.fullmatch(self.pieces[at].raw):
             return Quantity("year", value, 1, at, at + 1)
-        noun = "" if units else self._noun(end)
+        value, step, noun = value * magnitude, step * magnitude, "" if units else self._noun(end)
         return Quantity("number", value, step, at, end, units, scaled=scaled, hedged=hedged, noun=noun)
 
     def _fraction(self, at: int) -> tuple[float, int]:
@@ -144,13 +128,8 @@ class _QuantityReader:
             return value / part, at + 2
         for whole, place in ((0.0, at), (value, at + 1)):
             above, slash, below, after = (self._at(place + step) for step in range(4))
-            if (
-                slash == "/"
-                and after != "/"
-                and above.isdecimal()
-                and below.isdecimal()
-                and 0 < int(above) < int(below)
-            ):
+            numbers = above.isdecimal() and below.isdecimal()
+            if slash == "/" and after != "/" and numbers and 0 < int(above) < int(below):
                 return whole + int(above) / int(below), place + 3
         return value, at + 1
 
@@ -158,20 +137,18 @@ class _QuantityReader:
         """The unit behind a number, or the currency before it; where it ends; and a magnitude ("$5m")."""
         units, width = self._unit_at(end)
         before = _money(self._unit_at(at - 1)[0]) if at else ()
-        magnitude = 1.0
-        if width and self.pieces[end].kind == "word" and self.pieces[end].raw in ("$", "€", "£", "¥", "₹"):
+        if width and self.pieces[end].raw in _SIGNS:
             # The sign stood before the number; a magnitude may follow it: "$5m".
             before, end = _money(units), end + width
             units, width = self._unit_at(end)
             if not _count(units):
                 return before, end, 1.0
-        if count := _count(units):
-            following, more = self._unit_at(end + width)
-            money = before or _money(following)
-            if money or len(units) == 1:
-                return money, end + width + (more if money and not before else 0), count
-        units = units or before
-        return units, end + width, magnitude
+        count = _count(units)
+        following, more = self._unit_at(end + width) if count else ((), 0)
+        money = before or _money(following)
+        if count and (money or len(units) == 1):
+            return money, end + width + (more if money and not before else 0), count
+        return units or before, end + width, 1.0
 
     def _unit_at(self, at: int) -> tuple[tuple[Unit, ...], int]:
         units, width = find_unit(self.words, at)
@@ -182,9 +159,9 @@ class _QuantityReader:
         between = self.words[first.end : second.start]
         if compound := self._compound(first, second, between):
             return compound
-        if first.kind != second.kind or first.kind not in ("number", "year") or None not in (first.high, second.high):
+        if first.kind != second.kind or first.kind not in ("number", "year") or not self._is_range(first, between):
             return None
-        if first.high is not None or second.high is not None or not self._is_range(first, between):
+        if first.high is not None or second.high is not None:
             return None
         if first.kind == "year":
             return first._replace(high=second.value, end=second.end)
@@ -264,100 +241,79 @@ def _read_number(piece: TextPiece) -> tuple[float, float, bool]:
 
 
 class QuestionHints(NamedTuple):
-    """What a question says of the number it asks for: magnitude ("in USD millions") and unit ("how many days")."""
+    """What a question says of the number it asks for: a magnitude ("in USD millions"), a percentage, a decade."""
 
     magnitude: float = 1.0
-    units: tuple[Unit, ...] = ()
+    percent: bool = False
     span: bool = False
     """Whether it asks for a decade or a century, so that a year in it is an answer."""
 
 
 _ASKED_MAGNITUDE = re.compile(r"(?i)\b(?:in|of)\W+(?:\w+\W+){0,3}?(?<!\d )(thousand|million|billion|trillion)s?\b")
-_ASKED_UNIT = re.compile(r"(?i)(?:\bhow many|\bin|\bhow much in)\s+(\w+)(?=\s+(?:do|does|did|is|are|was|were)\b|\W*$)")
 _ASKED_SPAN = re.compile(r"(?i)\b(?:decade|century|period|era)\b")
 _ASKED_PERCENT = re.compile(r"(?i)\b(?:percent|percentage|per cent)\b")
 
 
 def read_hints(question: str) -> QuestionHints:
-    """What a question asks a number to be."""
+    """Return what a question asks a number to be."""
     magnitude = _ASKED_MAGNITUDE.search(question)
     factor = MAGNITUDES[magnitude[1].lower()] if magnitude else 1.0
-    span = _ASKED_SPAN.search(question) is not None
-    if _ASKED_PERCENT.search(question):
-        return QuestionHints(factor, (_PERCENT,), span)
-    asked = _ASKED_UNIT.search(question)
-    units, _ = find_unit([singular(asked[1].lower())], 0) if asked and len(asked[1]) > 2 else ((), 0)
-    return QuestionHints(factor, tuple(unit for unit in units if unit.dimension != "count"), span)
+    percent, span = (pattern.search(question) is not None for pattern in (_ASKED_PERCENT, _ASKED_SPAN))
+    return QuestionHints(factor, percent, span)
 
 
 class QuantityFinding(NamedTuple):
-    """Whether the text gives a quantity of the accepted answer, and by which of its own quantities."""
+    """A quantity of the accepted answer with the text's that is most like it; ``incomparable`` without any."""
 
-    status: QuantityStatus
+    result: Comparison
     wanted: Quantity
     match: Quantity | None = None
-
-
-_STATUSES: dict[Comparison, QuantityStatus] = {
-    "same": "given",
-    "opposite": "opposite",
-    "coarse": "coarse",
-    "different": "conflict",
-}
-"""Status of a quantity by the best comparison with one of the text's, best first."""
 
 
 def find_quantities(
     wanted: Sequence[Quantity], said: Sequence[Quantity], hints: QuestionHints
 ) -> list[QuantityFinding]:
     """Look for the quantities of the accepted answer; one that is given can't contradict another."""
-    findings = [find_quantity(each, said, hints) for each in wanted]
-    used = [each.match for each in findings if each.status == "given"]
+    findings = [_find_quantity(each, said, hints) for each in wanted]
+    used = [each.match for each in findings if each.result == "same"]
     others = [each for each in said if each not in used]
-    return [each if each.status == "given" else find_quantity(each.wanted, others, hints) for each in findings]
+    return [each if each.result == "same" else _find_quantity(each.wanted, others, hints) for each in findings]
 
 
-def find_quantity(wanted: Quantity, said: Sequence[Quantity], hints: QuestionHints) -> QuantityFinding:
-    """Look for a quantity of the accepted answer among those of a text."""
+def _find_quantity(wanted: Quantity, said: Sequence[Quantity], hints: QuestionHints) -> QuantityFinding:
     if wanted.high is not None:
         # A range whose ends the text gives apart: "from 6.5 to 8".
-        low, high = (find_quantity(_end(wanted, low=low), said, hints) for low in (True, False))
-        if low.status == high.status == "given" and low.match != high.match:
+        low, high = (_find_quantity(_end(wanted, low=low), said, hints) for low in (True, False))
+        if low.result == high.result == "same" and low.match != high.match:
             return low._replace(wanted=wanted)
     # Quantities in the wanted unit, or counting the same things, if there are any; otherwise all.
-    alike = [
-        each
-        for each in said
-        if (_common(wanted.units, each.units) if wanted.units else wanted.noun and each.noun == wanted.noun)
-    ]
-    results = [(compare(wanted, each, hints), each) for each in alike or said]
-    for comparison, status in _STATUSES.items():
-        for result, match in results:
-            if result == comparison:
-                return QuantityFinding(status, wanted, match)
-    return QuantityFinding("missing", wanted)
+    alike = [each for each in said if wanted.units and _common(wanted.units, each.units)]
+    alike = alike or [each for each in said if not wanted.units and wanted.noun and each.noun == wanted.noun]
+    results = {compare(wanted, each, hints): each for each in reversed(alike or said)}
+    best = next((result for result in _BEST if result in results), None)
+    return QuantityFinding(best, wanted, results[best]) if best else QuantityFinding("incomparable", wanted)
 
 
 def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     """Compare two quantities: ``incomparable`` if they are of different kinds."""
-    if "date" in (wanted.kind, said.kind):
-        return _compare_dates(_date_parts(wanted), _date_parts(said))
     for one, other in ((wanted, said), (said, wanted)):
-        if math.isclose(one.step, 1e-3) and math.isclose(1e3 * one.value, other.value):
+        if one.units == other.units and math.isclose(one.step, 1e-3) and math.isclose(1e3 * one.value, other.value):
             return "coarse"  # its point may separate thousands: "10.000"
-    if "year" in (wanted.kind, said.kind):
-        return _compare_years(wanted, said, hints)
-    if wanted.kind != said.kind:
-        same = wanted.value == said.value and wanted.noun and wanted.noun == said.noun
-        return "same" if same else "incomparable"
-    if wanted.high is not None or said.high is not None:
-        return _compare_ranges(wanted, said, hints)
-    return _compare_numbers(wanted, said, hints)
+    kinds = {wanted.kind, said.kind}
+    whole = wanted.high is None and said.high is None
+    if kinds <= {"date", "year"}:
+        return _compare_dates(_date_parts(wanted), _date_parts(said)) if whole else _compare_spans(wanted, said, hints)
+    if kinds == {"year", "number"} and whole:
+        # Four digits may be a year or an amount; another year is no other amount.
+        return "same" if _compare_numbers(wanted, said, hints) == "same" else "incomparable"
+    if len(kinds) > 1:
+        return "same" if wanted.value == said.value and wanted.noun and wanted.noun == said.noun else "incomparable"
+    return _compare_numbers(wanted, said, hints) if whole else _compare_ranges(wanted, said, hints)
 
 
 def _date_parts(quantity: Quantity) -> dict[str, str]:
-    """Year, month and day of a date, of a year, or none if it is ambiguous or neither."""
-    tokens = quantity.date or ((f"{quantity.value:.0f}",) if quantity.kind == "year" and quantity.high is None else ())
+    """Year, month and day of a date or of a year."""
+    tokens = quantity.date or (f"{quantity.value:.0f}",)
     kinds = ["year" if token.isdecimal() else "day" if token[3:].isdecimal() else "month" for token in tokens]
     return dict(zip(kinds, tokens, strict=True)) if len({*kinds}) == len(kinds) else {"ambiguous": ""}
 
@@ -373,20 +329,18 @@ def _compare_dates(one: dict[str, str], other: dict[str, str]) -> Comparison:
     return "same" if one.keys() <= other.keys() else "coarse"
 
 
-def _compare_years(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
-    if wanted.kind != said.kind:
-        # Four digits may be a year or an amount; another year is no other amount.
-        if wanted.high is not None or said.high is not None or "ordinal" in (wanted.kind, said.kind):
-            return "incomparable"
-        return "same" if _compare_numbers(wanted, said, hints) == "same" else "incomparable"
-    if wanted.high is None and said.high is None:
-        return "same" if wanted.value == said.value else "different"
-    if wanted.high is not None and said.high is not None:
-        return "same" if (wanted.value, wanted.high) == (said.value, said.high) else "different"
-    span, year = (wanted, said) if wanted.high is not None else (said, wanted)
-    if span.high is None or not span.value <= year.value <= span.high:
-        return "different"
-    return "same" if hints.span and span is wanted else "coarse"
+def _compare_spans(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
+    """Compare years with a span of years, or two spans."""
+    if "date" in (wanted.kind, said.kind):
+        return "incomparable"
+    (low, high), (start, end) = (
+        (each.value, each.value if each.high is None else each.high) for each in (wanted, said)
+    )
+    if (low, high) == (start, end):
+        return "same"
+    if low <= start and end <= high:
+        return "same" if hints.span else "coarse"
+    return "coarse" if start <= low and high <= end else "different"
 
 
 def _compare_ranges(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
@@ -414,19 +368,17 @@ def _end(quantity: Quantity, *, low: bool) -> Quantity:
 
 def _compare_numbers(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     pairs = [(wanted, said)]
-    if hints.units and not wanted.units and not wanted.noun:
-        asked = wanted._replace(units=hints.units)
-        pairs = [(asked, said)]
-        if _PERCENT in hints.units and abs(wanted.value) <= _MAX_SHARE:
-            # "0.654" may be a share or a percentage, even if the question asks for percent. So may a bare number.
-            pairs += [(wanted, said)]
-            pairs += [(wanted, said._replace(units=hints.units))] if not said.units and not said.noun else []
+    if hints.percent and not wanted.units and not wanted.noun:
+        # "0.654" may be a share or a percentage, even if the question asks for percent. So may a bare number.
+        share = abs(wanted.value) <= _MAX_SHARE
+        pairs = [(wanted._replace(units=(_PERCENT,)), said), *(pairs if share else [])]
+        pairs += [(wanted, said._replace(units=(_PERCENT,)))] if share and not said.units and not said.noun else []
     elif hints.magnitude != 1 and not wanted.scaled and len(_money(wanted.units)) == len(wanted.units):
         wanted = _magnified(wanted, hints.magnitude)
         pairs = [(wanted, said)]
-        if not said.scaled and len(_money(said.units)) == len(said.units):
-            magnified = _magnified(said, hints.magnitude)
-            pairs += [(wanted, magnified)] if _compare_readings([(wanted, magnified)]) == "same" else []
+        magnified = _magnified(said, hints.magnitude)
+        plain = not said.scaled and len(_money(said.units)) == len(said.units)
+        pairs += [(wanted, magnified)] if plain and _compare_readings([(wanted, magnified)]) == "same" else []
     return _compare_readings(pairs)
 
 
@@ -437,7 +389,7 @@ def _magnified(quantity: Quantity, factor: float) -> Quantity:
 def _compare_readings(pairs: Sequence[tuple[Quantity, Quantity]]) -> Comparison:
     """The best comparison of all readings of some pairs."""
     results = {_compare_values(*reading) for pair in pairs for reading in _readings(*pair)}
-    return next((each for each in _STATUSES if each in results), "incomparable")
+    return next((each for each in _BEST if each in results), "incomparable")
 
 
 def _readings(wanted: Quantity, said: Quantity) -> list[tuple[Quantity, Quantity]]:

@@ -315,7 +315,7 @@ def _judge_polarity(
     if said is not None and said != polarity.positive:
         return FactVerdict("contradicted", f"says {'yes' if said else 'no'} for {quote_short(wanted.raw)}")
     other = _conflict(findings)
-    if other is None or any(each.status == "given" for each in findings):
+    if other is None or any(each.result == "same" for each in findings):
         return FactVerdict("given", f"says {word} as")
     if len(findings) == 1 and not wanted.is_long:
         return FactVerdict("contradicted", _other_quantity(wanted, text, other))
@@ -326,10 +326,10 @@ def _judge_match(text: TextFacts, wanted: TextFacts, how: str, findings: Sequenc
     """The words are there; do the numbers agree, and is it the whole answer?"""
     against = _conflict(findings)
     in_sequence = how in ("contains", "contains another form of")
-    if against is not None and not (in_sequence and any(each.status in ("given", "coarse") for each in findings)):
+    if against is not None and not (in_sequence and any(each.result in ("same", "coarse") for each in findings)):
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
     if how == "is a part of":
-        lacking = any(each.status == "missing" for each in findings)
+        lacking = any(each.result == "incomparable" for each in findings)
         if lacking or not fold_accents(text.raw).isascii() or has_parts(wanted.raw) or _is_after_comma(text, wanted):
             return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     return FactVerdict("given", how)
@@ -347,9 +347,9 @@ def _judge_facts(
     """The words of the accepted answer aren't there in sequence: compare its quantities, then its other words."""
     facts = wanted.content - question.stems
     shared = len(facts & text.stems) / len(facts) if facts else 1.0
-    needed = [each for each in findings if each.status == "given" or not _is_asked(each.wanted, question)]
-    missed = [each for each in needed if each.status != "given"]
-    if any(each.status == "coarse" for each in missed):
+    needed = [each for each in findings if each.result == "same" or not _is_asked(each.wanted, question)]
+    missed = [each for each in needed if each.result != "same"]
+    if any(each.result == "coarse" for each in missed):
         return FactVerdict("unclear", f"has a coarser or hedged number than {quote_short(wanted.raw)}")
     same_statement = len(missed) == len(needed) and shared >= MIN_LABEL_SHARE
     against = next((each for each in missed if _contradicts(text, wanted, each, same_statement)), None)
@@ -371,7 +371,7 @@ def _judge_facts(
 
 def _contradicts(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, same_statement: bool) -> bool:
     """Return whether another quantity contradicts the answer. A long one has many, and so may a long text."""
-    if finding.status not in ("conflict", "opposite"):
+    if finding.result not in ("different", "opposite"):
         return False
     if not wanted.is_long:
         return True
@@ -379,11 +379,11 @@ def _contradicts(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, s
         return False
     noun = finding.match.noun if finding.match else ""
     same_thing = bool(finding.wanted.units) or (noun != "" and noun == finding.wanted.noun)
-    return finding.status == "opposite" or (same_thing and same_statement)
+    return finding.result == "opposite" or (same_thing and same_statement)
 
 
 def _conflict(findings: Sequence[QuantityFinding]) -> QuantityFinding | None:
-    return next((each for each in findings if each.status in ("conflict", "opposite")), None)
+    return next((each for each in findings if each.result in ("different", "opposite")), None)
 
 
 def _is_asked(quantity: Quantity, question: TextFacts) -> bool:

@@ -23,8 +23,7 @@ from ragworth.judging.graders import similarity as graders_by_similarity
 from ragworth.judging.runner import build_judge, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
-from ragworth.text_match import similarity
-from ragworth.text_match.similarity import BERTScorePair
+from ragworth.text_match.bertscore import BERTScorePair, BERTScoreSimilarity
 
 TEXTS = ragworth.Collection.of(
     queries={"query": ["q1", "q2"], "text": ["Who built the mill?", "Who swims?"]},
@@ -344,7 +343,7 @@ class Pretend:
 
 def pretend(monkeypatch: pytest.MonkeyPatch, f1: Mapping[tuple[str, str], float]) -> Pretend:
     scorer = Pretend(f1)
-    compare = similarity.BERTScoreSimilarity(scorer)  # type: ignore[arg-type]
+    compare = BERTScoreSimilarity(scorer)  # type: ignore[arg-type]
     monkeypatch.setattr(graders_by_similarity, "build_bertscore_similarity", lambda *given, **more: compare)
     return scorer
 

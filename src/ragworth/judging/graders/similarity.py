@@ -27,7 +27,8 @@ from ragworth.judging.findings import AspectValues
 from ragworth.judging.text_lookup import Answer
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import correct_by_holm, ratio_of_means
-from ragworth.text_match.similarity import BERTScoreSimilarity, BestSimilarity, OverlapSimilarity, Similarity
+from ragworth.text_match.bertscore import BERTScore, BERTScoreSimilarity, Similarity
+from ragworth.text_match.overlap import BestSimilarity, OverlapSimilarity
 
 if TYPE_CHECKING:
     from ragworth.text_match.token_encoder import TokenVectors
@@ -51,7 +52,6 @@ ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 
 def build_bertscore_similarity(encoder: str, *, layer: int, device: str, download: bool) -> BERTScoreSimilarity:
     """BERTScore with an encoder; ``layer`` −1 uses the one known to be best."""
-    from ragworth.text_match.bertscore import BERTScore
     from ragworth.text_match.token_encoder import TokenEncoder
 
     known = layer if layer >= 0 else None

@@ -1,6 +1,6 @@
-"""Similarity of a text to the most similar of some others: by overlap, or by BERTScore (Zhang et al. 2020).
+"""BERTScore: token-level similarity of two texts in an encoder's space (Zhang et al. 2020).
 
-BERTScore matches every token of one text with the token of the other whose vector is nearest by cosine. Precision is
+Every token of one text is matched with the token of the other whose vector is nearest by cosine. Precision is
 the mean over the candidate's tokens, recall over the reference's, F1 their harmonic mean. As in the authors' package
 ``bert-score``, the tokens that begin and end a text (CLS, SEP) have no weight in these means, but others may be
 matched with them.
@@ -25,7 +25,7 @@ import numpy as np
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import ModelError, format_count
 from ragworth.data import OK
-from ragworth.text_match.overlap import COMPARISONS
+from ragworth.text_match.overlap import BestSimilarity, OverlapSimilarity
 from ragworth.text_match.token_encoder import EncodedText, Floats, TokenVectors
 
 EMPTY_CANDIDATE, EMPTY_REFERENCE = "empty-candidate", "empty-reference"
@@ -36,34 +36,6 @@ PAIRS_AT_A_TIME = 256
 """Pairs whose vectors are in memory together: up to 1 GB with 512 tokens a text. Among them, a text is read once."""
 
 Pair = tuple[str, str]
-
-
-class BestSimilarity(NamedTuple):
-    """The highest similarity, the index of the text, and whether either text was truncated."""
-
-    value: float
-    place: int
-    cut: bool
-    skipped: int = 0
-    """Number of texts that couldn't be compared."""
-
-
-class OverlapSimilarity:
-    """Similarity by overlap."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def learn(self, pairs: Iterable[tuple[str, Sequence[str]]]) -> None:
-        """Do nothing; there is nothing to compute beforehand."""
-
-    def best(self, text: str, others: Sequence[str]) -> BestSimilarity:
-        values = [COMPARISONS[self.name](text, [other]) for other in others]
-        place = max(range(len(values)), key=lambda n: (values[n], -n))
-        return BestSimilarity(values[place], place, False)
-
-    def notes(self) -> list[str]:
-        return []
 
 
 class BERTScorePair(NamedTuple):
