@@ -227,7 +227,7 @@ DIRECT_WRITERS = {
     "data.coercion": "the caller's stream",
     "cli.process": "the null device",
     "evaluation.stage_cache": SECOND_NAME,
-    "llm.local.onnx_graph": SECOND_NAME,
+    "llm.local.onnx_build": SECOND_NAME,
     "llm.local.onnx_model": SECOND_NAME,
     "retrieval.artifact_cache": SECOND_NAME,
     "retrieval.encoders.bert_graph": SECOND_NAME,

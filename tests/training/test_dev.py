@@ -15,8 +15,7 @@ from training.reader import dev
 from ragworth.judging.labels import NO_RESPONSE_LABEL
 from ragworth.llm import embedded
 from ragworth.llm.contract import Chosen, Usage
-from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.safetensors_file import read_safetensors
+from ragworth.llm.local.adapter import Adapter, read_safetensors
 from tests.llm.local.made_safetensors import write as write_adapter
 
 QRELS = ["0 Q0 a 2", "0 Q0 b 0", "0 Q0 c 1", "1 Q0 d 0"]

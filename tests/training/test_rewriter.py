@@ -16,9 +16,7 @@ from training.rewriter import examples, export
 
 import ragworth
 from ragworth.llm import embedded
-from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS
-from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.peft_adapter import PREFIX
+from ragworth.llm.local.adapter import ABOUT, CONFIG, PREFIX, WEIGHTS, Adapter
 from ragworth.rewriting.training.run import TrainingRun
 
 RANK, ALPHA = 3, 6

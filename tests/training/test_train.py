@@ -17,15 +17,12 @@ from training.reader import figures, recipe, train
 from training.reader.model import adapt, read
 from training.reader.rows import Row, batches, rows
 
-from ragworth.llm.local import gguf_file, onnx_model
-from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.onnx_graph import write_decoder as write_graph
+from ragworth.llm.local.adapter import Adapter, read_safetensors
+from ragworth.llm.local.gguf_torch import load_gguf_llama
+from ragworth.llm.local.onnx_model import load_onnx
 from ragworth.llm.local.onnx_runtime import OnnxRuntime
-from ragworth.llm.local.onnx_session import MODEL
-from ragworth.llm.local.onnx_weights import merge_deltas
 from ragworth.llm.local.runtime import TokenRow as Asked
 from tests.llm.local import made_gguf
-from tests.llm.local.floats import FloatArithmetic
 from tests.training.samples import as_nq
 
 pytestmark = pytest.mark.torch
@@ -75,10 +72,8 @@ def logs(model: Any, prompts: list[list[int]]) -> list[Any]:
 @pytest.fixture(scope="module")
 def adapted(trained: Trained, prompts: list[list[int]]) -> list[Any]:
     """By PyTorch, with the matrices of the file in the place of those that were learned."""
-    from ragworth.llm.local.safetensors_file import read_safetensors as read_file
-
     model, _ = read(trained.weights, "cpu")
-    arrays = read_file(trained.adapter.path).arrays
+    arrays = read_safetensors(trained.adapter.path).arrays
     for name, one in adapt(model, RANK, ALPHA, 0.0).items():
         one.down.data = torch.from_numpy(arrays[f"{name}.down"])
         one.up.data = torch.from_numpy(arrays[f"{name}.up"] * arrays[f"{name}.scale"]) / one.scale
@@ -99,13 +94,11 @@ def test_what_is_saved_is_an_adapter(trained: Trained) -> None:
     assert all(np.abs(delta).max() > 0 for delta in trained.adapter.deltas().values())
 
 
-def test_the_graph_with_the_adapter_is_the_model_that_was_trained(
-    trained: Trained, prompts: list[list[int]], adapted: list[Any], tmp_path: Path
+def test_the_model_with_the_adapter_is_the_one_that_was_trained(
+    trained: Trained, prompts: list[list[int]], adapted: list[Any]
 ) -> None:
-    contents = gguf_file.read_gguf(trained.weights)
-    write_graph(tmp_path, contents.sizes, merge_deltas(contents.weights, trained.adapter.deltas()), FloatArithmetic())
-    runtime = OnnxRuntime(tmp_path / MODEL, "floats", context=contents.sizes.context, threads=1)
-    for found, expected in zip(ours(runtime, prompts), adapted, strict=True):
+    merged = load_gguf_llama(trained.weights, trained.adapter.deltas()).model.eval()
+    for found, expected in zip(logs(merged, prompts), adapted, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
@@ -113,9 +106,10 @@ def test_the_embedded_model_with_the_adapter_is_close_to_it(
     trained: Trained, prompts: list[list[int]], adapted: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAGWORTH_CACHE", str(tmp_path))
-    opened = onnx_model.load(trained.weights, threads=1, adapter=trained.adapter)
+    runtime = load_onnx(trained.weights, threads=1, adapter=trained.adapter).runtime
+    assert isinstance(runtime, OnnxRuntime)
     base = logs(read(trained.weights, "cpu")[0].eval(), prompts)
-    for found, expected, before in zip(ours(opened.runtime, prompts), adapted, base, strict=True):
+    for found, expected, before in zip(ours(runtime, prompts), adapted, base, strict=True):
         moved = 0.5 * np.abs(np.exp(found) - np.exp(expected)).sum()
         assert moved < 0.05
         assert np.abs(found - expected).max() < 0.5

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import save_file
 
-from ragworth.llm.local.safetensors_file import read_safetensors
+from ragworth.llm.local.adapter import read_safetensors
 
 Doubles = npt.NDArray[np.float64]
 Tensors = dict[str, npt.NDArray[Any]]

@@ -12,7 +12,7 @@ from pathlib import Path
 from safetensors.numpy import save_file
 
 from ragworth.llm.fingerprint import sha256
-from ragworth.llm.local.peft_adapter import PeftAdapter
+from ragworth.llm.local.adapter import PeftAdapter
 from training.reader.mix import mixed
 
 

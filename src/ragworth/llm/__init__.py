@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from ragworth.core.errors import ModelError, quote_short
 from ragworth.core.registry import Registry
-from ragworth.llm.adapter_folder import adapter_model_spec, is_adapter_folder
 from ragworth.llm.contract import Model
+from ragworth.llm.local.adapter import adapter_model_spec, is_adapter_folder
 
 MODELS: Registry[Callable[..., Model]] = Registry(
     "kind of model",

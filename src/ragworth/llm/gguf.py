@@ -12,10 +12,9 @@ from pathlib import Path
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.local import gguf_header
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
-from ragworth.llm.local.onnx_model import VERSION
+from ragworth.llm.local.onnx_model import QUANTISATION, load_onnx
 from ragworth.llm.truncation import parse_on_long
 
 READERS = {
@@ -56,19 +55,18 @@ def open_model(
 
     def load() -> LoadedModel:
         if name == "llama.cpp":
+            from ragworth.llm.local.gguf_file import check_header
             from ragworth.llm.local.llamacpp import load as load_llamacpp
 
-            gguf_header.check_header(path)  # onnx checks what it builds
+            check_header(path)  # onnx checks what it builds
             return load_llamacpp(path, context=context_length, threads=threads, gpu_layers=gpu_layers)
-        from ragworth.llm.embedded import load as load_graph
-
-        return _check_context(load_graph(path, threads=threads), context_length)
+        return _check_context(load_onnx(path, threads=threads), context_length)
 
     card = Card(
         backend="gguf",
         name=path.name,
         revision=fingerprint(path),
-        quantisation=f"onnx int8 {VERSION}" if name == "onnx" else name,
+        quantisation=QUANTISATION if name == "onnx" else name,
         abilities=LOCAL_ABILITIES,
         context_length=context_length,
         cuts=parse_on_long(on_long),

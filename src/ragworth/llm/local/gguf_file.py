@@ -1,28 +1,47 @@
-"""Read a GGUF file of the Llama family: sizes, weights as 32-bit floats, vocabulary, chat template."""
+"""Read a GGUF file of the Llama family: its shape, weights as 32-bit floats, tokenizer and chat template.
+
+Counts and lengths in a file aren't trusted: whatever its header declares has to fit into the file.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from gguf import GGUFReader, ReaderTensor
-from gguf.quants import dequantize
+from numpy.typing import NDArray
 
 from ragworth.core.errors import ModelError, format_list, quote_short
-from ragworth.llm.local import gguf_header
-from ragworth.llm.local.bpe import CONTROL, Vocabulary
-from ragworth.llm.local.onnx_weights import BLOCK, DecoderShape, Floats
+from ragworth.llm.local.prompt_encoding import PromptEncoder, load_chat_template
 
-WEIGHT_NAMES = {
+T = TypeVar("T")
+Floats = NDArray[np.float32]
+
+SCALAR_TYPES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+"""How `struct` reads a number, by its type's code."""
+
+STRING_TYPE, ARRAY_TYPE = 8, 9
+MAX_DIMENSIONS = 4
+MAX_SIZE = 1 << 20
+"""Largest size that a model may declare, such as its context length: memory is allocated for it."""
+
+CONTROL, ADDED = 3, 4
+"""Types of tokens: control tokens, and those that are matched before a text is split."""
+
+END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>")
+"""Control tokens that end a turn. Not every file lists all of its own."""
+
+MODEL_WEIGHTS = {
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
     "rope_freqs": "model.rope_factors",
+}
+LAYER_WEIGHTS = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
     "attn_k": "self_attn.k_proj",
@@ -35,199 +54,307 @@ WEIGHT_NAMES = {
 }
 """Names of weights in GGUF files, and in the transformers library."""
 
-_TENSOR_NAME = re.compile(r"(?:blk\.(?P<layer>\d+)\.)?(?P<kind>\w+)\.weight")
-
-END_TOKENS = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end|>", "</s>")
-"""Spellings of control tokens that end a turn. Not all files list all of theirs."""
+OPTIONAL_WEIGHTS = ("output", "rope_freqs")
 
 
-class GgufContents(NamedTuple):
-    name: str
-    license: str
-    sizes: DecoderShape
-    weights: dict[str, Floats]
-    vocabulary: Vocabulary
-    bos: str
-    eos: str
-    ends: tuple[int, ...]
-    """Tokens that end a turn."""
-    chat_template: str
+class StoredTensor(NamedTuple):
+    """A tensor in a file: the code of its type, its shape, and where its bytes begin after the header."""
+
+    code: int
+    shape: tuple[int, ...]
+    offset: int
 
 
-class _PlainReader(GGUFReader):  # type: ignore[misc]  # gguf has no types
-    """Reads slices of a plain array. Those of the memory map itself take three times as long."""
+class GgufHeader(NamedTuple):
+    """Everything in a file except the bytes of its tensors, which begin at ``start``."""
 
-    @property
-    def data(self) -> Any:
-        return self._data
-
-    @data.setter
-    def data(self, mapped: Any) -> None:
-        self._data = np.asarray(mapped)
-
-
-def read_gguf(path: Path) -> GgufContents:
-    """Read a whole file. Takes seconds and four bytes per weight."""
-    with _reading(path) as (reader, fields):
-        return _read_contents(path, reader, fields)
-
-
-def read_vocabulary(path: Path) -> Vocabulary:
-    """Read only what a tokenizer needs."""
-    with _reading(path) as (_, fields):
-        facts = _GgufMetadata(path, fields)
-        facts.check()
-        return facts.vocabulary()
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[tuple[GGUFReader, dict[str, Any]]]:
-    """Open a file and read its fields. Errors in the block are those of a file whose fields don't fit together."""
-    gguf_header.check_header(path)
-    try:
-        reader = _PlainReader(path)
-        fields = {name: field.contents() for name, field in reader.fields.items()}
-    except OSError as error:
-        raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
-    except Exception as error:  # a damaged file can make the reader fail in any way
-        raise ModelError(f"it cannot be read as a GGUF file: {error}", file=str(path)) from error
-    try:
-        yield reader, fields
-    except (ArithmeticError, IndexError, TypeError, ValueError) as error:  # a field has an impossible value
-        raise ModelError(
-            f"its fields contradict each other: {error}", file=str(path), expected="a complete GGUF file"
-        ) from error
-
-
-def _read_contents(path: Path, reader: GGUFReader, fields: dict[str, Any]) -> GgufContents:
-    facts = _GgufMetadata(path, fields)
-    facts.check()
-    tensors = {tensor.name: tensor for tensor in reader.tensors}
-    sizes = facts.sizes(tensors)
-    vocabulary = facts.vocabulary()
-    tokens, types = vocabulary.tokens, vocabulary.types
-    named = [fields.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom")]
-    spelt = [
-        n for n, (token, kind) in enumerate(zip(tokens, types, strict=True)) if kind == CONTROL and token in END_TOKENS
-    ]
-    bos = fields.get("tokenizer.ggml.bos_token_id")
-    return GgufContents(
-        name=str(fields.get("general.name", path.stem)),
-        license=str(fields.get("general.license", "")),
-        sizes=sizes,
-        weights=_read_weights(path, tensors, sizes),
-        vocabulary=vocabulary,
-        bos=tokens[bos] if bos is not None else "",
-        eos=tokens[named[0]] if named[0] is not None else "",
-        ends=tuple(sorted({int(n) for n in named if n is not None} | set(spelt))),
-        chat_template=str(fields.get("tokenizer.chat_template", "")),
-    )
+    fields: dict[str, Any]
+    tensors: dict[str, StoredTensor]
+    start: int
 
 
 @dataclass(frozen=True)
-class _GgufMetadata:
-    """The key-value pairs of a file."""
+class DecoderShape:
+    """The shape of a decoder of the Llama family."""
 
-    path: Path
-    fields: dict[str, Any]
+    vocabulary: int
+    hidden: int
+    inner: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head: int
+    context: int
+    theta: float
+    epsilon: float
 
-    def get(self, name: str) -> Any:
-        """Return a required value."""
-        if name not in self.fields:
-            raise ModelError(f"it lacks {name}", file=str(self.path), expected="a complete GGUF file")
-        return self.fields[name]
 
-    def check(self) -> None:
-        """Reject models that would be computed wrongly."""
-        wanted = {
-            "general.architecture": "llama",
-            "tokenizer.ggml.model": "gpt2",
-            "llama.expert_count": 0,
-            "llama.rope.scaling.type": "none",
-        }
-        for name, value in wanted.items():
-            found = self.fields.get(name, value)
-            if found != value:
-                raise ModelError(
-                    f"its {name} is {found!r}",
-                    file=str(self.path),
-                    expected=repr(value),
-                    remedy="reader=llama.cpp may support it",
-                )
+class TextFacts(NamedTuple):
+    """Texts of prompts besides the tokenizer."""
 
-    def vocabulary(self) -> Vocabulary:
-        adds_bos = self.fields.get("tokenizer.ggml.add_bos_token", False)
-        return Vocabulary(
-            tokens=self.get("tokenizer.ggml.tokens"),
-            types=self.get("tokenizer.ggml.token_type"),
-            merges=self.get("tokenizer.ggml.merges"),
-            splitting=str(self.fields.get("tokenizer.ggml.pre", "gpt-2")),
-            bos=self.fields.get("tokenizer.ggml.bos_token_id") if adds_bos else None,
+    chat_template: str
+    special: Mapping[str, str]
+    """The BOS and the EOS, as chat templates call them."""
+    control: Sequence[str]
+    """Spellings of control tokens."""
+    ends: Sequence[int]
+    """Tokens that end a turn."""
+
+
+class GgufModel(NamedTuple):
+    """A model in a file; weights go by their names in the transformers library, linear layers as (outputs, inputs)."""
+
+    shape: DecoderShape
+    weights: dict[str, Floats]
+    tokenizer: Any
+    """A tokenizer of the tokenizers library."""
+    text: TextFacts
+
+
+class BpeTokenizer:
+    """A tokenizer of the tokenizers library as `prompt_encoding.Tokenizer`."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
+        return [encoding.ids for encoding in self.inner.encode_batch_fast(list(texts), add_special_tokens=whole)]
+
+    def decode(self, ids: list[int]) -> str:
+        return str(self.inner.decode(ids, skip_special_tokens=True))
+
+
+def read_gguf(path: Path) -> GgufModel:
+    """Read a whole file. Takes seconds and four bytes per weight."""
+    return _read(path, _read_model)
+
+
+def read_tokenizer(path: Path) -> Any:
+    """Read only the tokenizer, as one of the tokenizers library."""
+    return _read(path, lambda _, header: _build_tokenizer(header.fields))
+
+
+def build_encoder(tokenizer: Any, text: TextFacts) -> PromptEncoder:
+    """Build the encoder of a model's prompts."""
+    render = load_chat_template(text.chat_template, text.special) if text.chat_template else None
+    return PromptEncoder(BpeTokenizer(tokenizer), render, tuple(text.control), frozenset(text.ends))
+
+
+def check_header(path: Path) -> None:
+    """Refuse a damaged file before a library reads it that might trust its header."""
+    _read(path, lambda _, header: None)
+
+
+def _read(path: Path, use: Callable[[NDArray[np.uint8], GgufHeader], T]) -> T:
+    """Read a file's header and use it; whatever doesn't fit together is an error that names the file."""
+    try:
+        data = np.asarray(np.memmap(path, np.uint8, "r"))
+        return use(data, _HeaderReader(data).read())
+    except ModelError as error:
+        raise error.copy(file=str(path)) from error
+    except OSError as error:
+        raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(path)) from error
+    except Exception as error:  # libraries raise nothing more specific for a damaged file
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else f"it cannot be read as a GGUF file: {error}"
+        raise ModelError(
+            problem,
+            file=str(path),
+            expected="a complete GGUF file of a plain Llama",
+            remedy="download it again, from a source that you trust",
+        ) from error
+
+
+class _HeaderReader:
+    """Reads a header from front to back."""
+
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        self._data = data.data
+        self._place = 0
+
+    def read(self) -> GgufHeader:
+        if bytes(self._take(4)) != b"GGUF":
+            raise ValueError("it doesn't begin with GGUF")
+        version = self._number("I")
+        if version not in (2, 3):
+            raise ValueError(f"its version is {version}, not 2 or 3")
+        tensors, fields = self._number("Q"), self._number("Q")
+        header = GgufHeader(
+            {self._text(): self._value(self._number("I")) for _ in range(fields)},
+            {self._text(): self._tensor() for _ in range(tensors)},
+            0,
         )
+        alignment = header.fields.get("general.alignment", 32)
+        return header._replace(start=-(-self._place // alignment) * alignment)
 
-    def sizes(self, tensors: dict[str, ReaderTensor]) -> DecoderShape:
-        """Read the shape of the decoder."""
-        heads = self._size("llama.attention.head_count", 1 << 10)
-        hidden = self._size("llama.embedding_length", 1 << 17)
-        if "token_embd.weight" not in tensors:
-            raise ModelError("it has no token_embd.weight", file=str(self.path), expected="a complete GGUF file")
-        if hidden % BLOCK:
+    def _value(self, code: int) -> Any:
+        if code == STRING_TYPE:
+            return self._text()
+        if code != ARRAY_TYPE:
+            return self._number(self._format(code))
+        code, count = self._number("I"), self._number("Q")
+        if code == STRING_TYPE:
+            return [self._text() for _ in range(count)]
+        values = np.dtype(f"<{self._format(code)}" if code != 7 else "?")
+        return np.frombuffer(self._take(count * values.itemsize), values).tolist()
+
+    def _tensor(self) -> StoredTensor:
+        dimensions = self._number("I")
+        if dimensions > MAX_DIMENSIONS:
+            raise ValueError(f"a tensor has {dimensions:,} dimensions")
+        shape = tuple(self._number("Q") for _ in range(dimensions))
+        return StoredTensor(self._number("I"), shape[::-1], self._number("Q"))
+
+    def _format(self, code: int) -> str:
+        if code not in SCALAR_TYPES:
+            raise ValueError(f"a value has the type {code}")
+        return SCALAR_TYPES[code]
+
+    def _text(self) -> str:
+        return str(self._take(self._number("Q")), "utf-8")
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
+
+    def _take(self, length: int) -> memoryview:
+        part = self._data[self._place : self._place + length]
+        if len(part) < length:
+            raise ValueError("it is shorter than its header declares")
+        self._place += length
+        return part
+
+
+def _read_model(data: NDArray[np.uint8], header: GgufHeader) -> GgufModel:
+    _check_kind(header.fields)
+    shape = _read_shape(header)
+    weights = _read_weights(data, header, shape)
+    return GgufModel(shape, weights, _build_tokenizer(header.fields), _read_text_facts(header.fields))
+
+
+def _read_text_facts(fields: Mapping[str, Any]) -> TextFacts:
+    tokens, types = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
+    special = {name: fields.get(f"tokenizer.ggml.{name}_id") for name in ("bos_token", "eos_token", "eot_token")}
+    control = [n for n, kind in enumerate(types) if kind == CONTROL]
+    named = {n for n in (special["eos_token"], special["eot_token"]) if n is not None}
+    return TextFacts(
+        chat_template=str(fields.get("tokenizer.chat_template", "")),
+        special={name: "" if number is None else tokens[number] for name, number in special.items()},
+        control=[tokens[n] for n in control],
+        ends=sorted(named | {n for n in control if tokens[n] in END_TOKENS}),
+    )
+
+
+def _check_kind(fields: Mapping[str, Any]) -> None:
+    """Refuse models that would be computed wrongly."""
+    supported = {"general.architecture": "llama", "llama.expert_count": 0, "llama.rope.scaling.type": "none"}
+    for name, value in supported.items():
+        if fields.get(name, value) != value:
             raise ModelError(
-                f"its vectors have {hidden} coordinates", file=str(self.path), expected=f"a multiple of {BLOCK}"
+                f"its {name} is {fields[name]!r}", expected=repr(value), remedy="reader=llama.cpp may support it"
             )
-        return DecoderShape(
-            vocabulary=int(tensors["token_embd.weight"].shape[1]),
-            hidden=hidden,
-            inner=self._size("llama.feed_forward_length", 1 << 20),
-            layers=self._size("llama.block_count", 1 << 10),
-            heads=heads,
-            kv_heads=self._size("llama.attention.head_count_kv", heads, heads),
-            head=self._size("llama.attention.key_length", 1 << 10, hidden // heads),
-            context=self._size("llama.context_length", 1 << 20),
-            theta=float(self.fields.get("llama.rope.freq_base", 10000.0)),
-            epsilon=float(self.get("llama.attention.layer_norm_rms_epsilon")),
-        )
-
-    def _size(self, name: str, most: int, default: int | None = None) -> int:
-        """Read a size, limited because memory is allocated for it."""
-        found = self.get(name) if default is None else self.fields.get(name, default)
-        if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= most:
-            raise ModelError(f"its {name} is {quote_short(found)}", file=str(self.path), expected=f"1 to {most:,}")
-        return found
 
 
-def _read_weights(path: Path, tensors: dict[str, ReaderTensor], sizes: DecoderShape) -> dict[str, Floats]:
+def _read_shape(header: GgufHeader) -> DecoderShape:
+    fields = {name.removeprefix("llama."): value for name, value in header.fields.items()}
+
+    def size(name: str, default: int | None = None) -> int:
+        value = fields.get(name, default)
+        if not isinstance(value, int) or not 1 <= value <= MAX_SIZE:
+            raise ModelError(f"its llama.{name} is {quote_short(value)}", expected=f"1 to {MAX_SIZE:,}")
+        return value
+
+    hidden, heads = size("embedding_length"), size("attention.head_count")
+    return DecoderShape(
+        vocabulary=header.tensors["token_embd.weight"].shape[0],
+        hidden=hidden,
+        inner=size("feed_forward_length"),
+        layers=size("block_count"),
+        heads=heads,
+        kv_heads=size("attention.head_count_kv", heads),
+        head=size("attention.key_length", hidden // heads),
+        context=size("context_length"),
+        theta=float(fields.get("rope.freq_base", 10000.0)),
+        epsilon=float(fields["attention.layer_norm_rms_epsilon"]),
+    )
+
+
+def _read_weights(data: NDArray[np.uint8], header: GgufHeader, shape: DecoderShape) -> dict[str, Floats]:
     """All weights, by the names and in the layout of the transformers library."""
+    from gguf import GGMLQuantizationType
+    from gguf.quants import dequantize, quant_shape_to_byte_shape
+
+    names = {f"{kind}.weight": f"{name}.weight" for kind, name in MODEL_WEIGHTS.items()}
+    for n in range(shape.layers):
+        names |= {f"blk.{n}.{kind}.weight": f"model.layers.{n}.{name}.weight" for kind, name in LAYER_WEIGHTS.items()}
+    optional = {f"{kind}.weight" for kind in OPTIONAL_WEIGHTS}
+    if lacking := [name for name in names if name not in header.tensors and name not in optional]:
+        raise ModelError(f"it lacks weights: {format_list(lacking)}", expected="a complete GGUF file")
+    if unknown := [name for name in header.tensors if name not in names]:
+        raise ModelError(f"it has unknown weights: {format_list(unknown)}", expected="a plain Llama")
     weights: dict[str, Floats] = {}
-    unknown = []
-    for name, tensor in tensors.items():
-        found = _TENSOR_NAME.fullmatch(name)
-        if found is None or found["kind"] not in WEIGHT_NAMES:
-            unknown.append(name)
-            continue
-        try:
-            value: Floats = np.asarray(dequantize(tensor.data, tensor.tensor_type), np.float32)
-        except NotImplementedError as error:
-            raise ModelError(f"its {name} is packed as {tensor.tensor_type.name}", file=str(path)) from error
-        if found["kind"] in ("attn_q", "attn_k"):
-            value = _unpermute_rotary(value, sizes.heads if found["kind"] == "attn_q" else sizes.kv_heads)
-        layer = f"model.layers.{found['layer']}." if found["layer"] else ""
-        weights[f"{layer}{WEIGHT_NAMES[found['kind']]}.weight"] = value
-    if unknown:
-        raise ModelError(f"it has unknown weights: {format_list(unknown)}", file=str(path), expected="a plain Llama")
-    lacking = [name for name in _required_weights(sizes) if name not in tensors]
-    if lacking:
-        raise ModelError(f"it lacks weights: {format_list(lacking)}", file=str(path), expected="a complete GGUF file")
+    for name, tensor in header.tensors.items():
+        kind = GGMLQuantizationType(tensor.code)
+        packed = quant_shape_to_byte_shape(tensor.shape, kind)
+        stored = np.frombuffer(data, np.uint8, math.prod(packed), header.start + tensor.offset).reshape(packed)
+        value: Floats = np.asarray(dequantize(stored, kind), np.float32)
+        if name.endswith(("attn_q.weight", "attn_k.weight")):
+            value = _unpermute_rotary(value, shape.heads if "attn_q" in name else shape.kv_heads)
+        weights[names[name]] = value
     return weights
-
-
-def _required_weights(sizes: DecoderShape) -> list[str]:
-    """Names of the weights that every file has."""
-    of_layer = [kind for kind in WEIGHT_NAMES if kind.startswith(("attn_", "ffn_"))]
-    layers = [f"blk.{n}.{kind}.weight" for n in range(sizes.layers) for kind in of_layer]
-    return ["token_embd.weight", "output_norm.weight", *layers]
 
 
 def _unpermute_rotary(rows: Floats, heads: int) -> Floats:
     """GGUF files have the two coordinates that are rotated together side by side; here one is in each half."""
     return rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
+
+
+def _build_tokenizer(fields: Mapping[str, Any]) -> Any:
+    """Build the byte-level BPE tokenizer that a file describes."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, processors
+
+    if fields.get("tokenizer.ggml.model") != "gpt2":
+        raise ModelError(
+            f"its tokenizer.ggml.model is {fields.get('tokenizer.ggml.model')!r}",
+            expected="'gpt2'",
+            remedy="reader=llama.cpp may support it",
+        )
+    tokens, types = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
+    merges = [(left, right) for left, _, right in (text.partition(" ") for text in fields["tokenizer.ggml.merges"])]
+    splitting = str(fields.get("tokenizer.ggml.pre", "gpt-2"))
+    # Llama 3's tokenizer applies no merges if the whole word is a token.
+    words = models.BPE(
+        vocab={token: n for n, token in enumerate(tokens)}, merges=merges, ignore_merges=splitting == "llama-bpe"
+    )
+    tokenizer = Tokenizer(words)
+    tokenizer.pre_tokenizer = _build_splitter(splitting)
+    tokenizer.decoder = decoders.ByteLevel()
+    for kind, add in ((CONTROL, tokenizer.add_special_tokens), (ADDED, tokenizer.add_tokens)):
+        texts = [token for token, code in zip(tokens, types, strict=True) if code == kind]
+        add([AddedToken(text, normalized=False, special=kind == CONTROL) for text in texts])
+    if fields.get("tokenizer.ggml.add_bos_token"):
+        number = fields["tokenizer.ggml.bos_token_id"]
+        bos = tokens[number]
+        tokenizer.post_processor = processors.TemplateProcessing(single=f"{bos} $A", special_tokens=[(bos, number)])
+    return tokenizer
+
+
+def _build_splitter(name: str) -> Any:
+    """How a text is split before merging, by the name in GGUF files."""
+    from tokenizers import Regex, pre_tokenizers
+
+    if name == "llama-bpe":
+        pattern = (
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+            r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+        )
+        bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), behavior="isolated"), bytewise])
+    plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    if name == "smollm":
+        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), plain])
+    if name not in ("gpt-2", "default"):
+        raise ModelError(
+            f"its pre-tokenizer is {name!r}",
+            expected="gpt-2, smollm, llama-bpe",
+            remedy="reader=llama.cpp may support it",
+        )
+    return plain

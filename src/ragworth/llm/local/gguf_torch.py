@@ -9,10 +9,8 @@ import numpy as np
 import torch
 
 from ragworth.core.errors import ModelError
-from ragworth.llm.local import bpe, gguf_file
-from ragworth.llm.local.bpe import CONTROL, BpeTokenizer
-from ragworth.llm.local.chat_templates import load_chat_template
-from ragworth.llm.local.onnx_weights import merge_deltas
+from ragworth.llm.local.adapter import merge_deltas
+from ragworth.llm.local.gguf_file import build_encoder, read_gguf
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 
@@ -28,36 +26,28 @@ def load_gguf_llama(path: Path, deltas: dict[str, Any] | None = None) -> TorchLl
     """Unpack the weights in single precision, with ``deltas`` added to those that they name."""
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    found = gguf_file.read_gguf(path)
-    sizes = found.sizes
-    arrays = merge_deltas(found.weights, deltas) if deltas else found.weights
-    weights = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+    shape, arrays, words, text = read_gguf(path)
+    arrays = merge_deltas(arrays, deltas or {})
+    tied = "lm_head.weight" not in arrays
     config = LlamaConfig(
-        vocab_size=len(found.vocabulary.tokens),
-        hidden_size=sizes.hidden,
-        intermediate_size=sizes.inner,
-        num_hidden_layers=sizes.layers,
-        num_attention_heads=sizes.heads,
-        num_key_value_heads=sizes.kv_heads,
-        head_dim=sizes.head,
-        max_position_embeddings=sizes.context,
-        rms_norm_eps=sizes.epsilon,
-        rope_parameters={"rope_type": "default", "rope_theta": sizes.theta},
-        tie_word_embeddings="lm_head.weight" not in weights,
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        intermediate_size=shape.inner,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.head,
+        max_position_embeddings=shape.context,
+        rms_norm_eps=shape.epsilon,
+        rope_parameters={"rope_type": "default", "rope_theta": shape.theta},
+        tie_word_embeddings=tied,
     )
     model = LlamaForCausalLM(config)
-    missing, unexpected = model.load_state_dict(weights, strict=False)
-    lacking = [name for name in missing if name != "lm_head.weight"]
-    if lacking or unexpected:
-        raise ModelError(
-            f"its weights don't fit a Llama: missing {lacking[:3]}, unexpected {unexpected[:3]}", file=str(path)
-        )
-    model.tie_weights()
-    vocabulary = found.vocabulary
-    marked = zip(vocabulary.tokens, vocabulary.types, strict=True)
-    control = tuple(token for token, kind in marked if kind == CONTROL)
-    words = bpe.build_tokenizer(vocabulary)
-    render = load_chat_template(found.chat_template, {"bos_token": found.bos, "eos_token": found.eos})
-    encoder = PromptEncoder(BpeTokenizer(words), render, control, frozenset(found.ends))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=found.eos, pad_token=found.eos)
-    return TorchLlama(model, encoder, tokenizer)
+    weights = {name: torch.from_numpy(np.array(value)) for name, value in arrays.items()}
+    try:
+        model.load_state_dict({**weights, **({"lm_head.weight": weights["model.embed_tokens.weight"]} if tied else {})})
+    except RuntimeError as error:
+        raise ModelError(f"its weights don't fit a Llama: {error}", file=str(path)) from error
+    eos = text.special["eos_token"]
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token=eos, pad_token=eos)
+    return TorchLlama(model, build_encoder(words, text), tokenizer)

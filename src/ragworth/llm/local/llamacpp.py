@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.local.batches import BatchBudget
-from ragworth.llm.local.chat_templates import load_chat_template
 from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
-from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.local.prompt_encoding import PromptEncoder, load_chat_template
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 _SILENT_LOG = cpp.llama_log_callback(lambda level, text, data: None)

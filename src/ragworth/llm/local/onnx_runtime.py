@@ -1,4 +1,4 @@
-"""Run decoders as ONNX graphs (see `onnx_graph`) on the CPU.
+"""Run decoders as ONNX graphs (see `onnx_build`) on the CPU.
 
 Rows are read a few at a time, by one thread each: its data stays in its cache, and it waits for no other. Only a single
 row is shared by all threads. What some of the rows have in common, such as a question with several passages, is read
@@ -10,27 +10,41 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
 
-from ragworth.core.errors import ModelError
-from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
+from ragworth.core.errors import ModelError, quote_short
+from ragworth.llm.local.batches import group_by_prefix
 from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
-from ragworth.llm.local.onnx_session import (
-    CHUNK_TOKENS,
-    LENGTH_MULTIPLE,
-    CachedPrefix,
-    Floats,
-    OnnxSession,
-    SessionOutput,
-    pad_key_values,
-)
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 T = TypeVar("T")
+Floats = NDArray[np.float32]
+KeyValues = list[Floats]
+"""Keys and values of all layers, alternating, each (rows, heads, tokens, width)."""
+
+MODEL, DATA, PROBE = "model.onnx", "model.bin", "probe.onnx"
+"""Files of a built model: the graph, its large constants, and a graph to test the machine with."""
+
+MASKED = -1e30
+"""Added to the score of a hidden token."""
+
+LENGTH_MULTIPLE = 16
+"""Attention runs over a multiple of this many tokens, with hidden ones at the end: processors then sum the visible ones
+in the same order, however many there are, and results are the same to the last bit.
+"""
+
+CHUNK_TOKENS = 512
+"""Tokens read at a time: enough to keep a core busy, few enough for its cache."""
+
+PIECE_TOKENS = 256
+"""Tokens of a single row read at a time: in shorter pieces, fewer scores are computed of tokens that come later."""
 
 CAPACITY_STEP = 32
 """Tokens for which memory is allocated at a time when rows are extended."""
@@ -38,16 +52,92 @@ CAPACITY_STEP = 32
 MIN_SHARED_TOKENS = 8
 """Tokens that some rows must have in common to read them once: fewer than a short question has."""
 
-MAX_SHARED_TOKENS = 4096
-"""Tokens of such beginnings to keep at a time; for the embedded model, they take 190 MB."""
-
 DISTRIBUTIONS_AT_A_TIME = 32
 """Distributions converted to probabilities and entropies at a time."""
 
 
-def available_cores() -> int:
-    """Number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+class CachedPrefix(NamedTuple):
+    """Tokens that were read before."""
+
+    state: KeyValues
+    length: int
+
+
+class SessionOutput(NamedTuple):
+    """Output for some rows: logits (requested places, vocabulary) of each; keys and values if kept."""
+
+    logits: list[Floats]
+    state: KeyValues
+
+
+class OnnxSession:
+    """A graph in memory, run by a number of threads."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        self._session = _load_graph(path, threads)
+        shapes = {value.name: value.shape for value in self._session.get_inputs() if value.name.startswith("past.")}
+        self.tokens = int(self._session.get_outputs()[0].shape[-1])
+        self._past = list(shapes)
+        self._present = [name.replace("past", "present") for name in shapes]
+        self.nothing = CachedPrefix(
+            [np.zeros((1, heads, 0, width), np.float32) for _, heads, _, width in shapes.values()], 0
+        )
+
+    def read(
+        self, rows: Sequence[list[int]], asked: Sequence[list[int]], before: CachedPrefix, *, keep: bool = False
+    ) -> SessionOutput:
+        """Read rows after a prefix; ``asked`` are the places in each whose next token is requested."""
+        if len(rows) == 1 and len(rows[0]) > PIECE_TOKENS:
+            return self._read_in_pieces(rows[0], asked[0], before)
+        longest = max(map(len, rows))
+        ids = np.zeros((len(rows), longest), np.int64)
+        for i, row in enumerate(rows):
+            ids[i, : len(row)] = row
+        positions = np.arange(before.length, before.length + longest)
+        room = round_up(before.length + longest)
+        state = [pad_key_values(values, len(rows), room) for values in before.state]
+        at = [i * longest + place for i, places in enumerate(asked) for place in places]
+        logits, new = self._run(ids, np.tile(positions, (len(rows), 1)), positions[None, :, None], at, state, keep)
+        ends = np.cumsum([len(places) for places in asked])
+        return SessionOutput(np.split(logits, ends[:-1]), new)
+
+    def extend(self, ids: Sequence[int], lengths: Sequence[int], state: KeyValues) -> tuple[Floats, KeyValues]:
+        """Read one more token for each row; ``state`` has room for it and more."""
+        positions = np.asarray(lengths, np.int64)[:, None]
+        return self._run(np.asarray(ids)[:, None], positions, positions[..., None], range(len(ids)), state, True)
+
+    def _read_in_pieces(self, row: list[int], asked: list[int], before: CachedPrefix) -> SessionOutput:
+        """Read a long row in pieces, so that neither attention scores nor logits take much memory."""
+        logits, state = [], before.state
+        for start in range(0, len(row), PIECE_TOKENS):
+            piece = row[start : start + PIECE_TOKENS]
+            places = [place - start for place in asked if 0 <= place - start < len(piece)]
+            part = self.read([piece], [places], CachedPrefix(state, before.length + start), keep=True)
+            logits.append(part.logits[0])
+            state = [np.concatenate(pair, axis=2) for pair in zip(state, part.state, strict=True)]
+        return SessionOutput([np.concatenate(logits)], [values[:, :, before.length :] for values in state])
+
+    def _run(
+        self,
+        ids: NDArray[np.int64],
+        positions: NDArray[np.int64],
+        seen: NDArray[np.int64],
+        at: Sequence[int],
+        state: KeyValues,
+        keep: bool,
+    ) -> tuple[Floats, KeyValues]:
+        """Run the graph; each token sees those up to the position ``seen`` (1 or rows, tokens, 1)."""
+        hidden = np.arange(state[0].shape[2]) > seen
+        feeds: dict[str, NDArray[Any]] = {
+            "ids": np.asarray(ids, np.int64),
+            "positions": positions,
+            "mask": np.where(hidden, np.float32(MASKED), np.float32(0))[:, None, None],
+            "at": np.asarray(at, np.int64),
+            **dict(zip(self._past, state, strict=True)),
+        }
+        with _readable_errors():
+            logits, *new = self._session.run(["logits", *(self._present if keep else [])], feeds)
+        return logits, new
 
 
 class OnnxRuntime:
@@ -69,62 +159,54 @@ class OnnxRuntime:
 
     def prefix(self, ids: Sequence[int]) -> CachedPrefix:
         """Compute keys and values of the prefix."""
-        before = self._alone.nothing
-        self._check([list(ids)], before)
-        return CachedPrefix(self._alone.read([list(ids)], [[]], before, keep=True).state, len(ids))
+        self._check([list(ids)], self._alone.nothing)
+        return self._extend_prefix(self._alone.nothing, list(ids))
 
     def read(self, rows: Sequence[TokenRow], prefix: CachedPrefix | None = None) -> list[RowLogprobs]:
-        """Read all rows, a few at a time."""
+        """Read all rows, a few at a time, and what some of them have in common first."""
         before = prefix or self._alone.nothing
         ids = [row.ids for row in rows]
         self._check(ids, before)
-        limit = self._part_tokens(sum(map(len, ids)))
-        found: dict[int, RowLogprobs] = {}
+        groups = list(group_by_prefix(ids, [row.first for row in rows], least=MIN_SHARED_TOKENS))
+        beginnings = [ids[group.rows[0]][: group.shared] for group in groups if group.shared]
+        longer = iter(self._pool.map(lambda beginning: self._extend_prefix(before, beginning), beginnings))
+        parts: list[tuple[list[int], CachedPrefix]] = []
+        for group in groups:
+            if group.shared:
+                lengths = [len(ids[n]) - group.shared for n in group.rows]
+                after = next(longer)
+                parts += [([group.rows[i] for i in part], after) for part in self._split(lengths)]
+        alone = [row for group in groups if not group.shared for row in group.rows]
+        parts += [([alone[i] for i in part], before) for part in self._split([len(ids[n]) for n in alone])]
+        results: dict[int, RowLogprobs] = {}
 
         def work(part: tuple[list[int], CachedPrefix], session: OnnxSession) -> None:
-            numbers, read = part
-            taken, done = [rows[n] for n in numbers], read.length - before.length
-            asked = [list(range(row.first - done, row.first - done + len(row.wanted))) for row in taken]
-            logits = session.read([row.ids[done:] for row in taken], asked, read).logits
-            found.update((n, _row_logprobs(row, each)) for n, row, each in zip(numbers, taken, logits, strict=True))
+            numbers, after = part
+            read, some = after.length - before.length, [rows[n] for n in numbers]
+            asked = [list(range(row.first - read, row.first - read + len(row.wanted))) for row in some]
+            logits = session.read([row.ids[read:] for row in some], asked, after).logits
+            results.update((n, _row_logprobs(rows[n], each)) for n, each in zip(numbers, logits, strict=True))
 
-        for groups in _group_rows(rows):
-            parts: list[tuple[list[int], CachedPrefix]] = []
-            longer = self._extend_prefix(before, [ids[group.rows[0]][: group.shared] for group in groups])
-            for group, read in zip(groups, longer, strict=True):
-                lengths = [len(ids[n]) - group.shared for n in group.rows]
-                parts += [([group.rows[i] for i in part], read) for part in _split_by_length(lengths, limit)]
-            self.share(parts, work)
-        return [found[n] for n in range(len(rows))]
+        self.share(parts, work)
+        return [results[n] for n in range(len(rows))]
 
-    def _extend_prefix(self, before: CachedPrefix, more: list[list[int]]) -> list[CachedPrefix]:
-        """The prefix followed by each of these tokens."""
-        longer = [before] * len(more)
-        lengths = [len(ids) for ids in more]
-
-        def work(numbers: list[int]) -> None:
-            part = self._alone.read([more[n] for n in numbers], [[]] * len(numbers), before, keep=True)
-            for i, n in enumerate(numbers):
-                new = (values[i : i + 1, :, : lengths[n]] for values in part.state)
-                state = [np.concatenate(pair, axis=2) for pair in zip(before.state, new, strict=True)]
-                longer[n] = CachedPrefix(state, before.length + lengths[n])
-
-        parts = _split_by_length(lengths, self._part_tokens(sum(lengths)))
-        list(self._pool.map(work, [part for part in parts if more[part[0]]]))
-        return longer
+    def _extend_prefix(self, before: CachedPrefix, ids: list[int]) -> CachedPrefix:
+        """The prefix followed by more tokens."""
+        new = self._alone.read([ids], [[]], before, keep=True).state
+        state = [np.concatenate(pair, axis=2) for pair in zip(before.state, new, strict=True)]
+        return CachedPrefix(state, before.length + len(ids))
 
     def decode(self, rows: Sequence[list[int]], prefix: CachedPrefix | None = None) -> OnnxDecoding:
         """Read the rows and keep their keys and values for extension."""
         before = prefix or self._alone.nothing
+        self._check(rows, before)
         decoding = OnnxDecoding(self, [len(row) for row in rows], before)
 
         def work(numbers: list[int], session: OnnxSession) -> None:
-            taken = [rows[n] for n in numbers]
-            decoding.add(numbers, session.read(taken, [[len(row) - 1] for row in taken], before, keep=True))
+            some = [rows[n] for n in numbers]
+            decoding.add(numbers, session.read(some, [[len(row) - 1] for row in some], before, keep=True))
 
-        self._check(rows, before)
-        lengths = [len(row) for row in rows]
-        self.share(list(_split_by_length(lengths, self._part_tokens(sum(lengths)))), work)
+        self.share(list(self._split([len(row) for row in rows])), work)
         return decoding
 
     def share(self, parts: Sequence[T], work: Callable[[T, OnnxSession], None]) -> None:
@@ -134,9 +216,17 @@ class OnnxRuntime:
         else:
             list(self._pool.map(lambda part: work(part, self._alone), parts))
 
-    def _part_tokens(self, tokens: int) -> int:
-        """Tokens of a part, if there are so many in all: few enough to keep all threads busy to the end."""
-        return min(CHUNK_TOKENS, tokens // (2 * self.threads))
+    def _split(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Split rows into parts of similar length, longest first, small enough to keep all threads busy to the end."""
+        limit = min(CHUNK_TOKENS, sum(lengths) // (2 * self.threads))
+        part: list[int] = []
+        for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
+            if part and (len(part) + 1) * lengths[part[0]] > limit:
+                yield part
+                part = []
+            part.append(number)
+        if part:
+            yield part
 
     def _check(self, rows: Sequence[list[int]], before: CachedPrefix) -> None:
         longest = before.length + max((len(row) for row in rows), default=0)
@@ -149,17 +239,18 @@ class OnnxDecoding:
 
     def __init__(self, runtime: OnnxRuntime, lengths: Sequence[int], before: CachedPrefix) -> None:
         self._runtime = runtime
-        self._seen = [before.length + length for length in lengths]
+        self._lengths = [before.length + length for length in lengths]
         self._before = before.length
         self._slots = list(range(len(lengths)))
         self._logits: list[Floats] = [np.empty(0, np.float32)] * len(lengths)
-        self._state = [pad_key_values(kept, len(lengths), _token_capacity(max(self._seen))) for kept in before.state]
+        room = round_up(max(self._lengths) + CAPACITY_STEP)
+        self._state = [pad_key_values(values, len(lengths), room) for values in before.state]
 
     def add(self, numbers: Sequence[int], part: SessionOutput) -> None:
         """Add the output of some rows."""
         for i, number in enumerate(numbers):
             self._logits[number] = part.logits[i][0]
-            start, end = self._before, self._seen[number]
+            start, end = self._before, self._lengths[number]
             for space, new in zip(self._state, part.state, strict=True):
                 space[number, :, start:end] = new[i, :, : end - start]
 
@@ -176,29 +267,29 @@ class OnnxDecoding:
 
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         """Extend the rows that continue, and drop the others."""
-        self._seen = [self._seen[i] for i in keep]
+        self._lengths = [self._lengths[i] for i in keep]
         self._slots = self._close_gaps([self._slots[i] for i in keep])
-        longest, context, threads = max(self._seen), self._runtime.context, self._runtime.threads
+        longest, context = max(self._lengths), self._runtime.context
         if longest >= context:
             raise ModelError(f"a text has reached {longest:,} tokens", expected=f"at most {context:,}")
         if longest >= self._state[0].shape[2]:
-            self._state = [pad_key_values(space, len(space), _token_capacity(longest)) for space in self._state]
+            room = round_up(longest + CAPACITY_STEP)
+            self._state = [pad_key_values(space, len(space), room) for space in self._state]
         rows = np.argsort(self._slots)  # in memory order
-        size = max(2, -(-len(rows) // threads))
+        size = max(2, -(-len(rows) // self._runtime.threads))
+        self._logits = [np.empty(0, np.float32)] * len(keep)
 
         def work(start: int, session: OnnxSession) -> None:
-            part = rows[start : start + size]
-            places, seen = [self._slots[i] for i in part], [self._seen[i] for i in part]
-            spaces = [space[places[0] : places[-1] + 1] for space in self._state]
-            logits, state = session.extend([ids[i] for i in part], seen, spaces)
+            part, slots = rows[start : start + size], slice(start, start + size)
+            lengths = [self._lengths[i] for i in part]
+            logits, state = session.extend([ids[i] for i in part], lengths, [space[slots] for space in self._state])
             for space, new in zip(self._state, state, strict=True):
-                space[places, :, seen] = new[:, :, 0]
-            for i, found in zip(part, logits, strict=True):
-                self._logits[i] = found
+                space[range(start, start + len(part)), :, lengths] = new[:, :, 0]
+            for i, each in zip(part, logits, strict=True):
+                self._logits[i] = each
 
-        self._logits = [np.empty(0, np.float32)] * len(keep)
         self._runtime.share(range(0, len(rows), size), work)
-        self._seen = [seen + 1 for seen in self._seen]
+        self._lengths = [length + 1 for length in self._lengths]
 
     def _close_gaps(self, slots: list[int]) -> list[int]:
         """Positions of the rows in memory, without gaps: the last ones move into freed slots."""
@@ -208,48 +299,71 @@ class OnnxDecoding:
                 slots[i] = next(free)
                 for space in self._state:
                     space[slots[i]] = space[slot]
+        self._state = [space[: len(slots)] for space in self._state]
         return slots
 
 
-def _token_capacity(tokens: int) -> int:
-    """Number of tokens to allocate memory for; with one more, it is an even number."""
-    return -(-(tokens + CAPACITY_STEP) // LENGTH_MULTIPLE) * LENGTH_MULTIPLE - 1
+def has_exact_int8(probe: Path) -> bool:
+    """Whether this machine multiplies unsigned with signed bytes without saturating large sums.
+
+    x86 processors without instructions for dot products of bytes (VNNI) don't.
+    """
+    session = _load_graph(probe, 1)
+    products = [session.run(None, {"bytes": np.full((rows, 64), 255, np.uint8)})[0] for rows in (1, 16)]
+    return all(np.allclose(product, (255 - 128) * 64, rtol=1e-3) for product in products)
 
 
-def _group_rows(rows: Sequence[TokenRow]) -> Iterator[list[PrefixGroup]]:
-    """Group rows that begin alike; all others are one group. Yields as many groups as have room for their prefixes."""
-    found = list(group_by_prefix([row.ids for row in rows], [row.first for row in rows], least=MIN_SHARED_TOKENS))
-    alone = PrefixGroup([row for group in found if not group.shared for row in group.rows], 0)
-    groups, tokens = [alone] if alone.rows else [], 0
-    for group in found:
-        if not group.shared:
-            continue
-        if groups and tokens + group.shared > MAX_SHARED_TOKENS:
-            yield groups
-            groups, tokens = [], 0
-        groups.append(group)
-        tokens += group.shared
-    if groups:
-        yield groups
+def _load_graph(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    # Planning which tensors may share memory takes seconds, and saves nothing here.
+    options.enable_mem_reuse = False
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the library's errors have no common base
+        raise ModelError(f"ONNX Runtime cannot load it: {error}", file=str(path)) from error
 
 
-def _split_by_length(lengths: Sequence[int], limit: int) -> Iterator[list[int]]:
-    """Split rows into parts of similar length and at most ``limit`` tokens, longest first."""
-    part: list[int] = []
-    for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
-        if part and (len(part) + 1) * lengths[part[0]] > limit:
-            yield part
-            part = []
-        part.append(number)
-    if part:
-        yield part
+def available_cores() -> int:
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def round_up(tokens: int) -> int:
+    return -(-tokens // LENGTH_MULTIPLE) * LENGTH_MULTIPLE
+
+
+def pad_key_values(values: Floats, rows: int, tokens: int) -> Floats:
+    """Copy keys or values to where there is room for more tokens; a single row is repeated."""
+    _, heads, length, width = values.shape
+    space = np.zeros((rows, heads, tokens, width), np.float32)
+    space[:, :, :length] = values
+    return space
+
+
+@contextmanager
+def _readable_errors() -> Iterator[None]:
+    """Raise MemoryError when out of memory; other errors affect every row, and end the job.
+
+    Versions of ONNX Runtime differ by processor: 1.22 lacks products of 8-bit blocks on ARM.
+    """
+    try:
+        yield
+    except Exception as error:
+        if "allocat" in str(error):
+            raise MemoryError(str(error)) from error
+        raise ModelError(
+            f"ONNX Runtime {onnxruntime.__version__} cannot run the model on this machine: {quote_short(error, 200)}",
+            remedy="pip install --upgrade onnxruntime",
+        ) from error
 
 
 def _row_logprobs(row: TokenRow, logits: Floats) -> RowLogprobs:
     """Extract the wanted values of a row."""
-    found = RowLogprobs([], [])
+    values = RowLogprobs([], [])
     for start in range(0, len(row.wanted), DISTRIBUTIONS_AT_A_TIME):
         logs = log_softmax(logits[start : start + DISTRIBUTIONS_AT_A_TIME])
-        found.logprobs.extend(select_logprobs(logs, row.wanted[start : start + DISTRIBUTIONS_AT_A_TIME]))
-        found.entropies.extend(entropy(logs).tolist())
-    return found
+        values.logprobs.extend(select_logprobs(logs, row.wanted[start : start + DISTRIBUTIONS_AT_A_TIME]))
+        values.entropies.extend(entropy(logs).tolist())
+    return values

@@ -14,9 +14,9 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from ragworth.core.errors import ModelError
-from ragworth.llm.local.onnx_session import DATA, MODEL
-from ragworth.llm.local.onnx_tensors import GraphBuilder
-from ragworth.llm.local.safetensors_file import INTEGER_DTYPES, read_safetensors
+from ragworth.llm.local.adapter import INTEGER_DTYPES, read_safetensors
+from ragworth.llm.local.onnx_build import GraphBuilder
+from ragworth.llm.local.onnx_runtime import DATA, MODEL
 
 VERSION = 1
 """Incremented with every change in what is computed."""

@@ -28,9 +28,9 @@ from ragworth.formats.files import bad_lines_error
 from ragworth.formats.values import WrongLineError, as_id, as_text, read_objects
 from ragworth.judging.contract import option as named
 from ragworth.judging.rewriter import BASELINES, QueryRewriter, TurnRewrites
-from ragworth.llm.adapter_folder import is_adapter_folder
 from ragworth.llm.contract import Card
 from ragworth.llm.embedded import find_rewriter
+from ragworth.llm.local.adapter import is_adapter_folder
 from ragworth.llm.prompts.template import Template
 from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
 from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ragworth.core.errors import InputError, MissingExtraError
-from ragworth.llm.adapter_folder import EMBEDDED_BASE
 from ragworth.llm.embedded import weights_file
 from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hub import local_folder
+from ragworth.llm.local.adapter import EMBEDDED_BASE
 from ragworth.llm.local.prompt_encoding import PromptEncoder
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")

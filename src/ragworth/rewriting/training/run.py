@@ -23,8 +23,7 @@ import ragworth
 from ragworth.core.errors import InputError, format_count, quote_short
 from ragworth.data.collection import Collection
 from ragworth.data.conversations import Turn, turns_of
-from ragworth.llm.adapter_folder import ABOUT, CONFIG, WEIGHTS, is_adapter_folder
-from ragworth.llm.local.peft_adapter import PeftAdapter
+from ragworth.llm.local.adapter import ABOUT, CONFIG, WEIGHTS, PeftAdapter, is_adapter_folder
 from ragworth.llm.prompts import load_prompt
 from ragworth.rewriting.training.base_model import BaseFiles, base_path, find_base, load_base, require_training
 from ragworth.rewriting.training.examples import EncodedExamples, ExampleEncoder, require_examples
