@@ -40,5 +40,5 @@ def command(name: str | None, prompts: str | None, source: bool) -> None:
     slots = ", ".join(f"{slot} ({what})" for slot, what in template.slots.items())
     click.echo(f"{template.name}, version {template.version}\nslots: {slots}\n\n{printable(template.about)}\n")
     if template.reply.declared:
-        click.echo(f"[reply]\n{printable(str(template.reply))}\n")
+        click.echo(f"[reply]\n{printable(template.reply.source)}\n")
     click.echo("\n\n".join(f"[{message.role}]\n{printable(message.text)}" for message in template.messages))

@@ -61,7 +61,7 @@ def test_the_section_is_parsed_and_never_sent(save: Save) -> None:
     assert found.reply.labels == (("A", "relevant"), ("B", "not relevant"), ("3", "3"))
     assert (found.reply.field, found.reply.stop, found.reply.length) == ("grade", ("STOP it", "\n\n"), 200)
     assert [message.role for message in found.render({"who": "you"}).messages] == ["user", "assistant", "user"]
-    shown = str(found.reply)
+    shown = found.reply.source
     assert load_prompt(file(save, f"[reply]\n{shown}\n[user]\nx", "again.txt")).reply == found.reply
 
 

@@ -89,7 +89,7 @@ class DecoderShape:
     epsilon: float
 
 
-class TextFacts(NamedTuple):
+class PromptFacts(NamedTuple):
     """Texts of prompts besides the tokenizer."""
 
     chat_template: str
@@ -108,7 +108,7 @@ class GgufModel(NamedTuple):
     weights: dict[str, Floats]
     tokenizer: Any
     """A tokenizer of the tokenizers library."""
-    text: TextFacts
+    text: PromptFacts
 
 
 class BpeTokenizer:
@@ -134,7 +134,7 @@ def read_tokenizer(path: Path) -> Any:
     return _read(path, lambda _, header: _build_tokenizer(header.fields))
 
 
-def build_encoder(tokenizer: Any, text: TextFacts) -> PromptEncoder:
+def build_encoder(tokenizer: Any, text: PromptFacts) -> PromptEncoder:
     """Build the encoder of a model's prompts."""
     render = load_chat_template(text.chat_template, text.special) if text.chat_template else None
     return PromptEncoder(BpeTokenizer(tokenizer), render, tuple(text.control), frozenset(text.ends))
@@ -227,15 +227,15 @@ def _read_model(data: NDArray[np.uint8], header: GgufHeader) -> GgufModel:
     _check_kind(header.fields)
     shape = _read_shape(header)
     weights = _read_weights(data, header, shape)
-    return GgufModel(shape, weights, _build_tokenizer(header.fields), _read_text_facts(header.fields))
+    return GgufModel(shape, weights, _build_tokenizer(header.fields), _read_prompt_facts(header.fields))
 
 
-def _read_text_facts(fields: Mapping[str, Any]) -> TextFacts:
+def _read_prompt_facts(fields: Mapping[str, Any]) -> PromptFacts:
     tokens, types = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
     special = {name: fields.get(f"tokenizer.ggml.{name}_id") for name in ("bos_token", "eos_token", "eot_token")}
     control = [n for n, kind in enumerate(types) if kind == CONTROL]
     named = {n for n in (special["eos_token"], special["eot_token"]) if n is not None}
-    return TextFacts(
+    return PromptFacts(
         chat_template=str(fields.get("tokenizer.chat_template", "")),
         special={name: "" if number is None else tokens[number] for name, number in special.items()},
         control=[tokens[n] for n in control],

@@ -45,7 +45,7 @@ def load_onnx(path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | 
             raise MissingExtraError(package, "embedded", "reading a GGUF file")
     from tokenizers import Tokenizer
 
-    from ragworth.llm.local.gguf_file import TextFacts, build_encoder
+    from ragworth.llm.local.gguf_file import PromptFacts, build_encoder
     from ragworth.llm.local.onnx_runtime import MODEL, OnnxRuntime
 
     revision = fingerprint(path) + (f"+{adapter.digest}" if adapter is not None else "")
@@ -61,7 +61,7 @@ def load_onnx(path: Path, *, threads: int = 0, adapter: Adapter | PeftAdapter | 
                 remedy="set RAGWORTH_CACHE to a writable folder with 200 MB of space",
             ) from error
     runtime = OnnxRuntime(folder / MODEL, QUANTISATION, context=about["context"], threads=threads or None)
-    encoder = build_encoder(Tokenizer.from_file(str(folder / TOKENIZER)), TextFacts(*about["text"]))
+    encoder = build_encoder(Tokenizer.from_file(str(folder / TOKENIZER)), PromptFacts(*about["text"]))
     return LoadedModel(runtime, encoder, BatchBudget(8192, 64))
 
 

@@ -1,38 +1,7 @@
-"""Prompts: text files with named slots, which a user's own files can replace.
+"""Prompts: text files with named slots, which a user's own files can replace. docs/prompts.md describes the format.
 
-A file consists of messages, each headed by its role in brackets on a line of its own::
-
-    Text before the first message describes the prompt and is never sent.
-
-    [system]
-    Answer from the document alone.
-
-    [user]
-    Document: {{passage*}}
-
-    {{#answers}}Accepted: {{.}}
-    {{/answers}}
-    Question: {{query}}
-
-``{{name}}`` is a slot; a star marks a passage, which may be truncated if the prompt is too long.
-``{{#name}}…{{/name}}`` is repeated for each item of a list. Inside it, ``{{.}}`` is the item (or its fields go by
-their names) and ``{{number}}`` counts from 1. For a text, it appears if the text isn't empty. ``{{#name?}}`` is
-optional. Write ``\\{{`` for two literal brackets. Values are never parsed as part of the template. Whitespace around
-a message is dropped.
-
-``{{fence}}`` is a short code that occurs in none of the values. Before and after a text, it marks where the text
-begins and ends, which the text itself can't imitate.
-
-A section ``[reply]`` before the messages declares how the reply is read, if the task's own way doesn't fit::
-
-    [reply]
-    labels: A = relevant, B = irrelevant
-    field: grade
-    stop: STOP
-    length: 200
-
-There are three sets of prompts. Those in ``fenced`` mark passages and answers with fences. Those in ``plain`` don't.
-Those in ``papers`` have the format of the prompts in the papers that ragworth's methods come from.
+There are three sets. The prompts in ``fenced`` mark passages and answers with fences, those in ``plain`` don't, and
+those in ``papers`` have the format of the prompts in the papers that ragworth's methods come from.
 """
 
 from __future__ import annotations

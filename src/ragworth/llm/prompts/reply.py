@@ -29,6 +29,8 @@ class ReplyFormat:
     """Tokens that a reply with a label may take, if that is more than the task's own limit."""
     line: int = dataclasses.field(default=0, compare=False)
     """Where the labels are declared, or the section begins."""
+    source: str = dataclasses.field(default="", compare=False)
+    """The section as the file has it."""
 
     @property
     def declared(self) -> tuple[str, ...]:
@@ -38,15 +40,6 @@ class ReplyFormat:
     def to_dict(self) -> dict[str, Any]:
         """The declared keys with their values."""
         return {key: getattr(self, key) for key in self.declared}
-
-    def __str__(self) -> str:
-        """The section as a file has it."""
-        lines = (
-            [f"labels: {', '.join(f'{label} = {meaning}' for label, meaning in self.labels)}"] if self.labels else []
-        )
-        lines += [f"field: {self.field}"] if self.field else []
-        lines += [f"stop: {json.dumps(text, ensure_ascii=False)}" for text in self.stop]
-        return "\n".join([*lines, *([f"length: {self.length}"] if self.length else [])])
 
     def trim(self, output: Output) -> Output:
         """End an output at the first stop text, which some servers return or ignore."""
@@ -60,65 +53,60 @@ UNDECLARED = ReplyFormat()
 
 def parse_reply(lines: Sequence[tuple[int, str]], file: str, first: int) -> ReplyFormat:
     """Parse the numbered lines of the section that begins on line ``first``."""
-    found: dict[str, str] = {}
-    stops: list[str] = []
-    line_of: dict[str, int] = {}
+    values: dict[str, Any] = {}
+    line_of = {"labels": first}
     for number, line in lines:
-        if not line.strip():
-            continue
-        key, _, value = (part.strip() for part in line.partition(":"))
-        if key not in REPLY_KEYS or not value:
-            raise PromptError(
-                f"{quote_short(line.strip())} declares nothing",
-                file=file,
-                line=number,
-                expected="labels: A = MEANING, B = MEANING; field: NAME; stop: TEXT; or length: TOKENS",
-                remedy="correct the line; a description of the prompt belongs above [reply]",
-            )
-        if key == "stop":
-            stops.append(_stop_text(value, file, number))
-        elif key in found:
-            raise PromptError(
-                f"{key} is declared twice", file=file, line=number, expected=f"one line {key}:", remedy="join the two"
-            )
-        else:
-            found[key], line_of[key] = value, number
-    length = found.get("length", "0")
-    if not length.isdecimal() or ("length" in found and int(length) == 0):
-        raise PromptError(
-            f"the length is {quote_short(length)}",
-            file=file,
-            line=line_of["length"],
-            expected="a number of tokens, 1 or more, such as length: 200",
-        )
-    labels = _parse_labels(found["labels"], file, line_of["labels"]) if "labels" in found else ()
-    reply = ReplyFormat(labels, found.get("field", ""), tuple(stops), int(length), line_of.get("labels", first))
-    if not reply.declared:
+        if line.strip():
+            key, _, text = (part.strip() for part in line.partition(":"))
+            try:
+                value = _parse_line(line.strip(), key, text)
+                if key in values and key != "stop":
+                    raise PromptError(f"{key} is declared twice", expected=f"one line {key}:", remedy="join the two")
+            except PromptError as error:
+                raise error.copy(file=file, line=number) from error
+            values[key] = (*values.get(key, ()), value) if key == "stop" else value
+            line_of[key] = number
+    if not values:
         raise PromptError(
             "[reply] is empty", file=file, line=first, expected=", ".join(REPLY_KEYS), remedy="fill it or remove it"
         )
-    return reply
+    source = "\n".join(line for _, line in lines if line.strip())
+    return ReplyFormat(**values, line=line_of["labels"], source=source)
 
 
-def _stop_text(value: str, file: str, line: int) -> str:
+def _parse_line(line: str, key: str, value: str) -> Any:
+    if key not in REPLY_KEYS or not value:
+        raise PromptError(
+            f"{quote_short(line)} declares nothing",
+            expected="labels: A = MEANING, B = MEANING; field: NAME; stop: TEXT; or length: TOKENS",
+            remedy="correct the line; a description of the prompt belongs above [reply]",
+        )
+    if key == "labels":
+        return _parse_labels(value)
+    if key == "stop":
+        return _parse_stop(value)
+    if key == "length" and (not value.isdecimal() or int(value) == 0):
+        raise PromptError(
+            f"the length is {quote_short(value)}", expected="a number of tokens, 1 or more, such as length: 200"
+        )
+    return int(value) if key == "length" else value
+
+
+def _parse_stop(value: str) -> str:
     """A stop text as it is written, or in double quotes with JSON's escapes."""
-    if not value.startswith('"'):
-        return value
     try:
-        text = json.loads(value)
+        text = json.loads(value) if value.startswith('"') else value
     except ValueError:
         text = ""
-    if not text or not isinstance(text, str):
+    if not text:
         raise PromptError(
             f"the stop text {quote_short(value)} is no quoted text",
-            file=file,
-            line=line,
             expected='stop: TEXT, or in double quotes with escapes, such as stop: "\\n\\n"',
         )
-    return text
+    return str(text)
 
 
-def _parse_labels(value: str, file: str, line: int) -> tuple[tuple[str, str], ...]:
+def _parse_labels(value: str) -> tuple[tuple[str, str], ...]:
     """Parse ``A = relevant, B = irrelevant``; a label without a meaning means itself."""
     labels: list[tuple[str, str]] = []
     for part in value.split(","):
@@ -129,8 +117,6 @@ def _parse_labels(value: str, file: str, line: int) -> tuple[tuple[str, str], ..
         if problem:
             raise PromptError(
                 problem,
-                file=file,
-                line=line,
                 expected="labels: A = MEANING, B = MEANING, each label once",
                 remedy="separate labels with commas; a label may contain neither a comma nor =",
             )
