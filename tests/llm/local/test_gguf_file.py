@@ -118,7 +118,7 @@ def field(name: bytes, kind: int, value: bytes) -> bytes:
         (field(b"a", 8, struct.pack("<Q", HUGE)), "shorter than"),
         (field(b"a", 9, struct.pack("<IQ", 9, 1) * 9), "a value has the type 9"),
         (HEAD + struct.pack("<QQ", 0, 1) + struct.pack("<Q", HUGE) + bytes(20), "shorter than"),
-        (HEAD + struct.pack("<QQ", 1, 0) + text(b"t") + struct.pack("<I", 1 << 30) + bytes(64), "dimensions"),
+        (HEAD + struct.pack("<QQ", 1, 0) + text(b"t") + struct.pack("<I", 1 << 30) + bytes(64), "shorter than"),
         (b"GGUF" + struct.pack("<I", 77) + bytes(64), "its version is 77"),
         (HEAD, "shorter than"),
     ],

@@ -77,24 +77,19 @@ class Adapter:
     path: Path
     part: str = ""
 
-    @property
-    def digest(self) -> str:
-        """Hash of the adapter, not of others in its file: part of the identity of a model that it changes."""
-        return self._identity[0]
-
-    @property
-    def about(self) -> Mapping[str, str]:
-        return self._identity[1]
-
     @cached_property
-    def _identity(self) -> tuple[str, Mapping[str, str]]:
-        """Digest and metadata, without keeping the matrices in memory."""
+    def digest(self) -> str:
+        """A hash of its own part of the file: part of the identity of a model that it changes."""
         arrays, about = self._read()
         digest = hashlib.sha256(json.dumps(sorted(about.items())).encode())
         for name, array in sorted(arrays.items()):
             digest.update(f"{name} {array.shape}".encode())
             digest.update(array.tobytes())
-        return digest.hexdigest()[:16], about
+        return digest.hexdigest()[:16]
+
+    @cached_property
+    def about(self) -> Mapping[str, str]:
+        return self._read().about
 
     def _read(self) -> SafetensorsContents:
         arrays, about = read_safetensors(self.path)
@@ -106,18 +101,19 @@ class Adapter:
 
     def deltas(self) -> dict[str, Floats]:
         """The difference added to each matrix, by its name in the transformers library."""
+        return _multiply(self.pairs(), self.path)
+
+    def pairs(self) -> dict[str, tuple[Floats, Floats]]:
+        """The two thin matrices, (outputs, rank) and (rank, inputs), for each matrix that it changes."""
         arrays = self._read().arrays
+        scales = {name: arrays.pop(name) for name in list(arrays) if name.endswith(".scale")}
         names = sorted(name.removesuffix(".down") for name in arrays if name.endswith(".down"))
-        scales: dict[str, Any] = {name: arrays.pop(f"{name}.scale", None) for name in names}
         if not names or set(arrays) != {f"{name}.{part}" for name in names for part in ("down", "up")}:
             problem = f"it has no adapter {self.part!r}" if self.part else "it is not an adapter"
             raise ModelError(problem, file=str(self.path), expected="pairs of NAME.down and NAME.up")
-        pairs = {name: (arrays[f"{name}.up"], arrays[f"{name}.down"]) for name in names}
-        _check_pairs(pairs, self.path)
-        return {
-            f"{name}.weight": (up if scales[name] is None else up * scales[name]) @ down
-            for name, (up, down) in pairs.items()
-        }
+        for name, scale in scales.items():
+            arrays[name.replace(".scale", ".up")] *= scale
+        return {name: (arrays[f"{name}.up"], arrays[f"{name}.down"]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -152,7 +148,7 @@ class PeftAdapter:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of its files: part of the identity of a model that it changes."""
+        """A hash of its files: part of the identity of a model that it changes."""
         try:
             parts = [hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in (CONFIG, WEIGHTS)]
         except OSError as error:
@@ -171,10 +167,10 @@ class PeftAdapter:
 
     def deltas(self) -> dict[str, Floats]:
         """The difference added to each matrix, by its name in the transformers library."""
-        return {f"{name}.weight": up @ down for name, (up, down) in self.pairs().items()}
+        return _multiply(self.pairs(), self.path)
 
     def pairs(self) -> dict[str, tuple[Floats, Floats]]:
-        """The two thin matrices of each layer that it changes; their product is the difference."""
+        """The two thin matrices, (outputs, rank) and (rank, inputs), for each matrix that it changes."""
         rank = int(self.config["r"])
         scale = self.config["lora_alpha"] / (math.sqrt(rank) if self.config.get("use_rslora") else rank)
         arrays = read_safetensors(self.path / WEIGHTS).arrays
@@ -183,9 +179,7 @@ class PeftAdapter:
             raise ModelError(
                 "it is not a LoRA adapter", file=str(self.path / WEIGHTS), expected="pairs of lora_A and lora_B"
             )
-        pairs = {name.removeprefix(PREFIX): (arrays[f"{name}{UP}"] * scale, arrays[f"{name}{DOWN}"]) for name in names}
-        _check_pairs(pairs, self.path / WEIGHTS)
-        return pairs
+        return {name.removeprefix(PREFIX): (arrays[name + UP] * scale, arrays[name + DOWN]) for name in names}
 
 
 def is_adapter_folder(path: Path) -> bool:
@@ -212,10 +206,11 @@ def merge_deltas(weights: Mapping[str, Floats], deltas: Mapping[str, Floats]) ->
     return {name: value + deltas[name] if name in deltas else value for name, value in weights.items()}
 
 
-def _check_pairs(pairs: Mapping[str, tuple[Floats, Floats]], path: Path) -> None:
+def _multiply(pairs: Mapping[str, tuple[Floats, Floats]], path: Path) -> dict[str, Floats]:
     for name, (up, down) in pairs.items():
         if not up.ndim == down.ndim == 2 or up.shape[1] != down.shape[0]:
-            raise ModelError(f"its matrices of {name} do not fit: {up.shape} and {down.shape}", file=str(path))
+            raise ModelError(f"its matrices of {name} do not fit: {up.shape}, {down.shape}", file=str(path))
+    return {f"{name}.weight": up @ down for name, (up, down) in pairs.items()}
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:

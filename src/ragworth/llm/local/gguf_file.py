@@ -6,8 +6,7 @@ Counts and lengths in a file aren't trusted: whatever its header declares has to
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -21,13 +20,21 @@ from ragworth.llm.local.prompt_encoding import PromptEncoder, load_chat_template
 T = TypeVar("T")
 Floats = NDArray[np.float32]
 
-SCALAR_TYPES = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-"""How `struct` reads a number, by its type's code."""
+NUMBERS = {0: "u1", 1: "i1", 2: "u2", 3: "i2", 4: "u4", 5: "i4", 6: "f4", 7: "?", 10: "u8", 11: "i8", 12: "f8"}
+U32, STRING, ARRAY, U64 = 4, 8, 9, 10
+"""Codes of types in a header; numbers with their names in NumPy."""
 
-STRING_TYPE, ARRAY_TYPE = 8, 9
-MAX_DIMENSIONS = 4
 MAX_SIZE = 1 << 20
 """Largest size that a model may declare, such as its context length: memory is allocated for it."""
+
+SUPPORTED = {
+    "general.architecture": ("llama",),
+    "llama.expert_count": (0,),
+    "llama.rope.scaling.type": ("none",),
+    "tokenizer.ggml.model": ("gpt2",),
+    "tokenizer.ggml.pre": ("gpt-2", "default", "smollm", "llama-bpe"),
+}
+"""Values of fields; models with others would be computed wrongly."""
 
 CONTROL, ADDED = 3, 4
 """Types of tokens: control tokens, and those that are matched before a text is split."""
@@ -35,33 +42,31 @@ CONTROL, ADDED = 3, 4
 END_TOKENS = ("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>")
 """Control tokens that end a turn. Not every file lists all of its own."""
 
-MODEL_WEIGHTS = {
+WEIGHTS = {
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
     "output": "lm_head",
     "rope_freqs": "model.rope_factors",
-}
-LAYER_WEIGHTS = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
+    "blk.{}.attn_norm": "model.layers.{}.input_layernorm",
+    "blk.{}.attn_q": "model.layers.{}.self_attn.q_proj",
+    "blk.{}.attn_k": "model.layers.{}.self_attn.k_proj",
+    "blk.{}.attn_v": "model.layers.{}.self_attn.v_proj",
+    "blk.{}.attn_output": "model.layers.{}.self_attn.o_proj",
+    "blk.{}.ffn_norm": "model.layers.{}.post_attention_layernorm",
+    "blk.{}.ffn_gate": "model.layers.{}.mlp.gate_proj",
+    "blk.{}.ffn_up": "model.layers.{}.mlp.up_proj",
+    "blk.{}.ffn_down": "model.layers.{}.mlp.down_proj",
 }
 """Names of weights in GGUF files, and in the transformers library."""
 
-OPTIONAL_WEIGHTS = ("output", "rope_freqs")
+OPTIONAL_WEIGHTS = ("output.weight", "rope_freqs.weight")
 
 
 class StoredTensor(NamedTuple):
-    """A tensor in a file: the code of its type, its shape, and where its bytes begin after the header."""
+    """A tensor in a file: its shape, the code of its type, and where its bytes begin after the header."""
 
-    code: int
     shape: tuple[int, ...]
+    code: int
     offset: int
 
 
@@ -134,15 +139,15 @@ def read_tokenizer(path: Path) -> Any:
     return _read(path, lambda _, header: _build_tokenizer(header.fields))
 
 
+def check_header(path: Path) -> None:
+    """Refuse a damaged file before a library reads it that might trust its header."""
+    _read(path, lambda _, header: None)
+
+
 def build_encoder(tokenizer: Any, text: PromptFacts) -> PromptEncoder:
     """Build the encoder of a model's prompts."""
     render = load_chat_template(text.chat_template, text.special) if text.chat_template else None
     return PromptEncoder(BpeTokenizer(tokenizer), render, tuple(text.control), frozenset(text.ends))
-
-
-def check_header(path: Path) -> None:
-    """Refuse a damaged file before a library reads it that might trust its header."""
-    _read(path, lambda _, header: None)
 
 
 def _read(path: Path, use: Callable[[NDArray[np.uint8], GgufHeader], T]) -> T:
@@ -174,46 +179,37 @@ class _HeaderReader:
     def read(self) -> GgufHeader:
         if bytes(self._take(4)) != b"GGUF":
             raise ValueError("it doesn't begin with GGUF")
-        version = self._number("I")
+        version, tensors, fields = self._number(U32), self._number(U64), self._number(U64)
         if version not in (2, 3):
             raise ValueError(f"its version is {version}, not 2 or 3")
-        tensors, fields = self._number("Q"), self._number("Q")
-        header = GgufHeader(
-            {self._text(): self._value(self._number("I")) for _ in range(fields)},
-            {self._text(): self._tensor() for _ in range(tensors)},
-            0,
-        )
-        alignment = header.fields.get("general.alignment", 32)
-        return header._replace(start=-(-self._place // alignment) * alignment)
+        values = {self._text(): self._value(self._number(U32)) for _ in range(fields)}
+        stored = {self._text(): self._tensor() for _ in range(tensors)}
+        alignment = values.get("general.alignment", 32)
+        return GgufHeader(values, stored, -(-self._place // alignment) * alignment)
 
     def _value(self, code: int) -> Any:
-        if code == STRING_TYPE:
+        if code == STRING:
             return self._text()
-        if code != ARRAY_TYPE:
-            return self._number(self._format(code))
-        code, count = self._number("I"), self._number("Q")
-        if code == STRING_TYPE:
-            return [self._text() for _ in range(count)]
-        values = np.dtype(f"<{self._format(code)}" if code != 7 else "?")
-        return np.frombuffer(self._take(count * values.itemsize), values).tolist()
+        if code != ARRAY:
+            return self._number(code)
+        code, count = self._number(U32), self._number(U64)
+        return [self._text() for _ in range(count)] if code == STRING else self._numbers(code, count)
 
     def _tensor(self) -> StoredTensor:
-        dimensions = self._number("I")
-        if dimensions > MAX_DIMENSIONS:
-            raise ValueError(f"a tensor has {dimensions:,} dimensions")
-        shape = tuple(self._number("Q") for _ in range(dimensions))
-        return StoredTensor(self._number("I"), shape[::-1], self._number("Q"))
-
-    def _format(self, code: int) -> str:
-        if code not in SCALAR_TYPES:
-            raise ValueError(f"a value has the type {code}")
-        return SCALAR_TYPES[code]
+        shape = self._numbers(U64, self._number(U32))
+        return StoredTensor(tuple(reversed(shape)), self._number(U32), self._number(U64))
 
     def _text(self) -> str:
-        return str(self._take(self._number("Q")), "utf-8")
+        return str(self._take(self._number(U64)), "utf-8")
 
-    def _number(self, form: str) -> Any:
-        return struct.unpack(f"<{form}", self._take(struct.calcsize(f"<{form}")))[0]
+    def _number(self, code: int) -> Any:
+        return self._numbers(code, 1)[0]
+
+    def _numbers(self, code: int, count: int) -> list[Any]:
+        if code not in NUMBERS:
+            raise ValueError(f"a value has the type {code}")
+        kind = np.dtype(NUMBERS[code]).newbyteorder("<")
+        return list(np.frombuffer(self._take(count * kind.itemsize), kind).tolist())
 
     def _take(self, length: int) -> memoryview:
         part = self._data[self._place : self._place + length]
@@ -223,8 +219,18 @@ class _HeaderReader:
         return part
 
 
+def _check_supported(fields: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if fields.get(name, SUPPORTED[name][0]) not in SUPPORTED[name]:
+            raise ModelError(
+                f"its {name} is {fields[name]!r}",
+                expected=" or ".join(map(repr, SUPPORTED[name])),
+                remedy="serve it with llama.cpp and use openai:MODEL@URL",
+            )
+
+
 def _read_model(data: NDArray[np.uint8], header: GgufHeader) -> GgufModel:
-    _check_kind(header.fields)
+    _check_supported(header.fields, SUPPORTED)
     shape = _read_shape(header)
     weights = _read_weights(data, header, shape)
     return GgufModel(shape, weights, _build_tokenizer(header.fields), _read_prompt_facts(header.fields))
@@ -241,16 +247,6 @@ def _read_prompt_facts(fields: Mapping[str, Any]) -> PromptFacts:
         control=[tokens[n] for n in control],
         ends=sorted(named | {n for n in control if tokens[n] in END_TOKENS}),
     )
-
-
-def _check_kind(fields: Mapping[str, Any]) -> None:
-    """Refuse models that would be computed wrongly."""
-    supported = {"general.architecture": "llama", "llama.expert_count": 0, "llama.rope.scaling.type": "none"}
-    for name, value in supported.items():
-        if fields.get(name, value) != value:
-            raise ModelError(
-                f"its {name} is {fields[name]!r}", expected=repr(value), remedy="reader=llama.cpp may support it"
-            )
 
 
 def _read_shape(header: GgufHeader) -> DecoderShape:
@@ -282,11 +278,12 @@ def _read_weights(data: NDArray[np.uint8], header: GgufHeader, shape: DecoderSha
     from gguf import GGMLQuantizationType
     from gguf.quants import dequantize, quant_shape_to_byte_shape
 
-    names = {f"{kind}.weight": f"{name}.weight" for kind, name in MODEL_WEIGHTS.items()}
-    for n in range(shape.layers):
-        names |= {f"blk.{n}.{kind}.weight": f"model.layers.{n}.{name}.weight" for kind, name in LAYER_WEIGHTS.items()}
-    optional = {f"{kind}.weight" for kind in OPTIONAL_WEIGHTS}
-    if lacking := [name for name in names if name not in header.tensors and name not in optional]:
+    names = {
+        f"{kind}.weight".format(n): f"{name}.weight".format(n)
+        for kind, name in WEIGHTS.items()
+        for n in range(shape.layers if "{}" in kind else 1)
+    }
+    if lacking := [name for name in names if name not in header.tensors and name not in OPTIONAL_WEIGHTS]:
         raise ModelError(f"it lacks weights: {format_list(lacking)}", expected="a complete GGUF file")
     if unknown := [name for name in header.tensors if name not in names]:
         raise ModelError(f"it has unknown weights: {format_list(unknown)}", expected="a plain Llama")
@@ -311,12 +308,7 @@ def _build_tokenizer(fields: Mapping[str, Any]) -> Any:
     """Build the byte-level BPE tokenizer that a file describes."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, processors
 
-    if fields.get("tokenizer.ggml.model") != "gpt2":
-        raise ModelError(
-            f"its tokenizer.ggml.model is {fields.get('tokenizer.ggml.model')!r}",
-            expected="'gpt2'",
-            remedy="reader=llama.cpp may support it",
-        )
+    _check_supported(fields, ("tokenizer.ggml.model", "tokenizer.ggml.pre"))
     tokens, types = fields["tokenizer.ggml.tokens"], fields["tokenizer.ggml.token_type"]
     merges = [(left, right) for left, _, right in (text.partition(" ") for text in fields["tokenizer.ggml.merges"])]
     splitting = str(fields.get("tokenizer.ggml.pre", "gpt-2"))
@@ -349,12 +341,5 @@ def _build_splitter(name: str) -> Any:
         bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
         return pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(pattern), behavior="isolated"), bytewise])
     plain = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-    if name == "smollm":
-        return pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), plain])
-    if name not in ("gpt-2", "default"):
-        raise ModelError(
-            f"its pre-tokenizer is {name!r}",
-            expected="gpt-2, smollm, llama-bpe",
-            remedy="reader=llama.cpp may support it",
-        )
-    return plain
+    digits = pre_tokenizers.Digits(individual_digits=True)
+    return pre_tokenizers.Sequence([digits, plain]) if name == "smollm" else plain

@@ -5,6 +5,7 @@ Inputs, for B rows of L tokens each, whose texts have room for T tokens:
 ==================  =====================  ====================================================================
 ``ids``             (B, L)                 tokens
 ``positions``       (B, L)                 where each stands in its text
+``slots``           (B, heads, L, 3)       row, head and position of each new key and value
 ``mask``            (1 or B, 1, 1, L, T)   0 where a token sees another, a number far below where it does not
 ``at``              (A,)                   numbers (of all B × L) of tokens after which the next one is asked for
 ``past.N.key``      (B, heads, T, width)   keys of layer N, each at its token's position; also ``past.N.value``
@@ -110,7 +111,7 @@ def write_decoder(folder: Path, shape: DecoderShape, weights: Mapping[str, Float
         raise ModelError(
             f"its layers are {shape.hidden} and {shape.inner} wide",
             expected=f"multiples of {BLOCK} and {MIXED_INPUTS}",
-            remedy="reader=llama.cpp may support it",
+            remedy="serve it with llama.cpp and use openai:MODEL@URL",
         )
     with (folder / DATA).open("wb") as data:
         t = GraphBuilder(data)
@@ -120,6 +121,7 @@ def write_decoder(folder: Path, shape: DecoderShape, weights: Mapping[str, Float
     inputs = [
         _value_info("ids", ints, "B", "L"),
         _value_info("positions", ints, "B", "L"),
+        _value_info("slots", ints, "B", shape.kv_heads, "L", 3),
         _value_info("mask", floats, "M", 1, 1, "L", "T"),
         _value_info("at", ints, "A"),
         *(_value_info(f"past.{x}", floats, "B", shape.kv_heads, "T", shape.head) for x in state),
@@ -147,18 +149,6 @@ class QuantizedVectors(NamedTuple):
     scale: str
 
 
-class LayerWeights(NamedTuple):
-    """The matrices of one layer as (inputs, outputs), including the gains of its norms and the scale of queries."""
-
-    q: Floats
-    k: Floats
-    v: Floats
-    o: Floats
-    gate: Floats
-    up: Floats
-    down: Floats
-
-
 class _DecoderBuilder:
     """Adds the nodes of all layers. Vectors between them are (tokens, width).
 
@@ -174,11 +164,11 @@ class _DecoderBuilder:
         self._turn, self._turn_head = _random_rotation(shape.hidden, seed=1), _random_rotation(shape.head, seed=2)
         self._mixing = _hadamard(MIXED_INPUTS)
         self._token_shape = t.op("Shape", "ids")
-        self._slots = self._key_positions()
         flat = t.op("Reshape", "positions", t.ints(-1))
         tables = rotary_tables(shape, weights.get("model.rope_factors.weight"))
         self._angles = [t.op("Gather", t.constant(table), flat) for table in tables]
-        self._numbers = t.op("Reshape", self._count_up(t.op("Size", "ids")), self._token_shape)
+        numbers = t.op("Range", t.constant(0, np.int64), t.op("Size", "ids"), t.constant(1, np.int64))
+        self._numbers = t.op("Reshape", numbers, self._token_shape)
         self._ones = t.constant([1.0] * shape.hidden)
 
     def build(self) -> None:
@@ -193,8 +183,8 @@ class _DecoderBuilder:
         head = self._weights.get("lm_head.weight", table) * self._weights["model.norm.weight"]
         self._logits(self._norm(t.op("Gather", x, "at")), self._turned(head))
 
-    def _layer(self, number: int) -> LayerWeights:
-        """The weights of a layer with the norms' gains and the rotations folded in."""
+    def _layer(self, number: int) -> dict[str, Floats]:
+        """The matrices of a layer as (inputs, outputs), with norms' gains, rotations and the scale of queries."""
         shape = self.shape
 
         def get(name: str) -> Floats:
@@ -203,38 +193,20 @@ class _DecoderBuilder:
         def after_norm(name: str, norm: str) -> Floats:
             return np.ascontiguousarray(self._turned(get(name) * get(norm)).T)
 
-        v, o = after_norm("self_attn.v_proj", "input_layernorm"), get("self_attn.o_proj").T
-        v = (v.reshape(-1, shape.kv_heads, shape.head) @ self._turn_head).reshape(v.shape)
-        down = get("mlp.down_proj").T
-        return LayerWeights(
-            q=after_norm("self_attn.q_proj", "input_layernorm") * np.float32(shape.head**-0.5),
-            k=after_norm("self_attn.k_proj", "input_layernorm"),
-            v=v,
-            o=self._turned(_turn_parts(self._turn_head, o)),
-            gate=after_norm("mlp.gate_proj", "post_attention_layernorm"),
-            up=after_norm("mlp.up_proj", "post_attention_layernorm"),
-            down=self._turned(_turn_parts(self._mixing, down)),
-        )
+        v = after_norm("self_attn.v_proj", "input_layernorm")
+        return {
+            "q": after_norm("self_attn.q_proj", "input_layernorm") * np.float32(shape.head**-0.5),
+            "k": after_norm("self_attn.k_proj", "input_layernorm"),
+            "v": (v.reshape(-1, shape.kv_heads, shape.head) @ self._turn_head).reshape(v.shape),
+            "o": self._turned(_turn_parts(self._turn_head, get("self_attn.o_proj").T)),
+            "gate": after_norm("mlp.gate_proj", "post_attention_layernorm"),
+            "up": after_norm("mlp.up_proj", "post_attention_layernorm"),
+            "down": self._turned(_turn_parts(self._mixing, get("mlp.down_proj").T)),
+        }
 
     def _turned(self, rows: Floats) -> Floats:
         """Rotate vectors of the space between layers."""
         return np.ascontiguousarray(rows @ self._turn)
-
-    def _key_positions(self) -> str:
-        """(rows, heads, tokens of a row, 3): row, head and position of all new keys and values."""
-        t, heads = self.t, self.shape.kv_heads
-        rows, length = t.op("Shape", "ids", end=1), t.op("Shape", "ids", start=1)
-        shape = t.op("Concat", rows, t.ints(heads), length, t.ints(1), axis=0)
-        parts = [
-            t.op("Unsqueeze", self._count_up(t.op("Squeeze", rows)), t.ints(1, 2, 3)),
-            t.op("Unsqueeze", t.constant(range(heads), np.int64), t.ints(0, 2, 3)),
-            t.op("Unsqueeze", "positions", t.ints(1, 3)),
-        ]
-        return t.op("Concat", *(t.op("Expand", part, shape) for part in parts), axis=3)
-
-    def _count_up(self, number: str) -> str:
-        """0, 1, 2, … below a number."""
-        return self.t.op("Range", self.t.constant(0, np.int64), number, self.t.constant(1, np.int64))
 
     def _embed(self, table: Floats, ids: str) -> str:
         """The rows of a table for some tokens."""
@@ -281,14 +253,14 @@ class _DecoderBuilder:
         shape = t.op("Concat", self._token_shape, t.ints(-1, self.shape.head), axis=0)
         return t.op("Transpose", t.op("Reshape", vectors, shape), perm=[0, 2, 1, 3], out=out)
 
-    def _attention(self, number: int, layer: LayerWeights, vectors: str) -> str:
+    def _attention(self, number: int, layer: Mapping[str, Floats], vectors: str) -> str:
         """Output of the attention of each token over the tokens that it sees."""
         t, shape = self.t, self.shape
         read = self._quantize(vectors)
-        q = self._split_heads(self._rotate(self._times(read, layer.q), read.scale))
-        k = self._rotate(self._times(read, layer.k), read.scale)
+        q = self._split_heads(self._rotate(self._times(read, layer["q"]), read.scale))
+        k = self._rotate(self._times(read, layer["k"]), read.scale)
         k = self._split_heads(k, out=f"present.{number}.key")
-        v = t.op("Mul", self._times(read, layer.v), read.scale)
+        v = t.op("Mul", self._times(read, layer["v"]), read.scale)
         v = self._split_heads(v, out=f"present.{number}.value")
         # Heads that share keys are computed together: (rows, shared keys, heads of them × tokens, width).
         heads = shape.heads // shape.kv_heads
@@ -305,20 +277,20 @@ class _DecoderBuilder:
         values = t.op("Reshape", values, t.ints(0, shape.heads, -1, shape.head))
         values = t.op("Transpose", values, perm=[0, 2, 1, 3])
         joined = self._quantize(t.op("Reshape", values, t.ints(-1, shape.heads * shape.head)))
-        return t.op("Mul", self._times(joined, layer.o), joined.scale)
+        return t.op("Mul", self._times(joined, layer["o"]), joined.scale)
 
     def _merge_past(self, past: str, new: str) -> str:
         """Keys or values of all tokens, each at its position."""
-        return self.t.op("ScatterND", past, self._slots, new)
+        return self.t.op("ScatterND", past, "slots", new)
 
-    def _feed_forward(self, layer: LayerWeights, vectors: str) -> str:
+    def _feed_forward(self, layer: Mapping[str, Floats], vectors: str) -> str:
         t = self.t
         read = self._quantize(vectors)
-        gate = t.op("Mul", self._times(read, layer.gate), read.scale)
-        inner = t.op("Mul", t.op("QuickGelu", gate, domain=MICROSOFT, alpha=1.0), self._times(read, layer.up))
+        gate = t.op("Mul", self._times(read, layer["gate"]), read.scale)
+        inner = t.op("Mul", t.op("QuickGelu", gate, domain=MICROSOFT, alpha=1.0), self._times(read, layer["up"]))
         mixed = t.op("MatMul", t.op("Reshape", inner, t.ints(-1, MIXED_INPUTS)), t.constant(self._mixing))
         entered = self._quantize(t.op("Reshape", mixed, t.ints(-1, self.shape.inner)))
-        return t.op("Mul", self._times(entered, layer.down), t.op("Mul", entered.scale, read.scale))
+        return t.op("Mul", self._times(entered, layer["down"]), t.op("Mul", entered.scale, read.scale))
 
 
 def multiply_bytes(t: GraphBuilder, values: str, matrix: Floats, *, signed: bool) -> str:

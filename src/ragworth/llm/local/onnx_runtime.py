@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -51,9 +50,6 @@ CAPACITY_STEP = 32
 
 MIN_SHARED_TOKENS = 8
 """Tokens that some rows must have in common to read them once: fewer than a short question has."""
-
-DISTRIBUTIONS_AT_A_TIME = 32
-"""Distributions converted to probabilities and entropies at a time."""
 
 
 class CachedPrefix(NamedTuple):
@@ -127,16 +123,23 @@ class OnnxSession:
         keep: bool,
     ) -> tuple[Floats, KeyValues]:
         """Run the graph; each token sees those up to the position ``seen`` (1 or rows, tokens, 1)."""
-        hidden = np.arange(state[0].shape[2]) > seen
+        rows, heads, room, _ = state[0].shape
+        hidden = np.arange(room) > seen
+        slots = np.broadcast_arrays(np.arange(rows)[:, None, None], np.arange(heads)[:, None], positions[:, None])
         feeds: dict[str, NDArray[Any]] = {
             "ids": np.asarray(ids, np.int64),
             "positions": positions,
+            "slots": np.stack(slots, axis=-1),
             "mask": np.where(hidden, np.float32(MASKED), np.float32(0))[:, None, None],
             "at": np.asarray(at, np.int64),
             **dict(zip(self._past, state, strict=True)),
         }
-        with _readable_errors():
+        try:
             logits, *new = self._session.run(["logits", *(self._present if keep else [])], feeds)
+        except Exception as error:  # the library's errors have no common base
+            if "allocat" in str(error):
+                raise MemoryError(str(error)) from error
+            raise ModelError(f"ONNX Runtime cannot run the model: {quote_short(error, 200)}") from error
         return logits, new
 
 
@@ -342,28 +345,7 @@ def pad_key_values(values: Floats, rows: int, tokens: int) -> Floats:
     return space
 
 
-@contextmanager
-def _readable_errors() -> Iterator[None]:
-    """Raise MemoryError when out of memory; other errors affect every row, and end the job.
-
-    Versions of ONNX Runtime differ by processor: 1.22 lacks products of 8-bit blocks on ARM.
-    """
-    try:
-        yield
-    except Exception as error:
-        if "allocat" in str(error):
-            raise MemoryError(str(error)) from error
-        raise ModelError(
-            f"ONNX Runtime {onnxruntime.__version__} cannot run the model on this machine: {quote_short(error, 200)}",
-            remedy="pip install --upgrade onnxruntime",
-        ) from error
-
-
 def _row_logprobs(row: TokenRow, logits: Floats) -> RowLogprobs:
     """Extract the wanted values of a row."""
-    values = RowLogprobs([], [])
-    for start in range(0, len(row.wanted), DISTRIBUTIONS_AT_A_TIME):
-        logs = log_softmax(logits[start : start + DISTRIBUTIONS_AT_A_TIME])
-        values.logprobs.extend(select_logprobs(logs, row.wanted[start : start + DISTRIBUTIONS_AT_A_TIME]))
-        values.entropies.extend(entropy(logs).tolist())
-    return values
+    logs = log_softmax(logits)
+    return RowLogprobs(select_logprobs(logs, row.wanted), entropy(logs).tolist())
