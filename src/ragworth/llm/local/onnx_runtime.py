@@ -19,7 +19,7 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from ragworth.core.errors import ModelError, quote_short
-from ragworth.llm.local.batches import group_by_prefix
+from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
 from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
 from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
@@ -171,16 +171,16 @@ class OnnxRuntime:
         ids = [row.ids for row in rows]
         self._check(ids, before)
         groups = list(group_by_prefix(ids, [row.first for row in rows], least=MIN_SHARED_TOKENS))
-        beginnings = [ids[group.rows[0]][: group.shared] for group in groups if group.shared]
-        longer = iter(self._pool.map(lambda beginning: self._extend_prefix(before, beginning), beginnings))
-        parts: list[tuple[list[int], CachedPrefix]] = []
-        for group in groups:
-            if group.shared:
-                lengths = [len(ids[n]) - group.shared for n in group.rows]
-                after = next(longer)
-                parts += [([group.rows[i] for i in part], after) for part in self._split(lengths)]
-        alone = [row for group in groups if not group.shared for row in group.rows]
-        parts += [([alone[i] for i in part], before) for part in self._split([len(ids[n]) for n in alone])]
+        alone = PrefixGroup([n for group in groups if not group.shared for n in group.rows], 0)
+        groups = [*(group for group in groups if group.shared), alone]
+        beginnings = [ids[group.rows[0]][: group.shared] if group.shared else [] for group in groups]
+        longer = self._pool.map(lambda beginning: self._extend_prefix(before, beginning), beginnings)
+        tokens = sum(map(len, ids))
+        parts = [
+            ([group.rows[i] for i in part], after)
+            for group, after in zip(groups, longer, strict=True)
+            for part in self._split([len(ids[n]) - group.shared for n in group.rows], tokens)
+        ]
         results: dict[int, RowLogprobs] = {}
 
         def work(part: tuple[list[int], CachedPrefix], session: OnnxSession) -> None:
@@ -194,7 +194,9 @@ class OnnxRuntime:
         return [results[n] for n in range(len(rows))]
 
     def _extend_prefix(self, before: CachedPrefix, ids: list[int]) -> CachedPrefix:
-        """The prefix followed by more tokens."""
+        """The prefix followed by more tokens, if there are any."""
+        if not ids:
+            return before
         new = self._alone.read([ids], [[]], before, keep=True).state
         state = [np.concatenate(pair, axis=2) for pair in zip(before.state, new, strict=True)]
         return CachedPrefix(state, before.length + len(ids))
@@ -209,7 +211,8 @@ class OnnxRuntime:
             some = [rows[n] for n in numbers]
             decoding.add(numbers, session.read(some, [[len(row) - 1] for row in some], before, keep=True))
 
-        self.share(list(self._split([len(row) for row in rows])), work)
+        lengths = [len(row) for row in rows]
+        self.share(list(self._split(lengths, sum(lengths))), work)
         return decoding
 
     def share(self, parts: Sequence[T], work: Callable[[T, OnnxSession], None]) -> None:
@@ -219,9 +222,11 @@ class OnnxRuntime:
         else:
             list(self._pool.map(lambda part: work(part, self._alone), parts))
 
-    def _split(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Split rows into parts of similar length, longest first, small enough to keep all threads busy to the end."""
-        limit = min(CHUNK_TOKENS, sum(lengths) // (2 * self.threads))
+    def _split(self, lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+        """Split rows into parts of similar length, longest first: each with so few of all ``tokens`` that all threads
+        are busy to the end.
+        """
+        limit = min(CHUNK_TOKENS, tokens // (2 * self.threads))
         part: list[int] = []
         for number in sorted(range(len(lengths)), key=lambda n: -lengths[n]):
             if part and (len(part) + 1) * lengths[part[0]] > limit:
