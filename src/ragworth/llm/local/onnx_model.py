@@ -23,7 +23,7 @@ from ragworth.llm.local.loaded import LoadedModel
 QUANTISATION = "onnx int8 1"
 """Part of a model's identity: the number changes with what is computed."""
 
-LAYOUT = 2
+LAYOUT = 3
 """Incremented with every change in how a built model is stored."""
 
 ABOUT, TOKENIZER = "about.json", "tokenizer.json"
