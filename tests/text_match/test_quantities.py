@@ -97,13 +97,13 @@ DIFFERENT = [
     ("$842.00", "$842 thousand", "How much, in USD millions?"),
     ("2.5 × 10^6", "2.5 × 10^5", ""),
     ("2004", "2014", ""),
+    ("$8.70", "$8.74", ""),
     ("5–12 days", "5 to 12 weeks", ""),
 ]
 UNCLEAR = [
     ("$2,600 million", "$3 billion", ""),
     ("10.5%", "11%", ""),
     ("the 1950s", "1955", ""),
-    ("$8.70", "$8.74", ""),
 ]
 
 
@@ -120,7 +120,6 @@ def test_comparing(wanted: str, said: str, question: str, expected: str) -> None
 def test_an_opposite_direction() -> None:
     assert compare(read("it fell 3%")[0], read("it rose 3%")[0], read_hints("")) == "opposite"
     assert compare(read("-21 °C")[0], read("21 °C")[0], read_hints("")) == "opposite"
-    assert compare(read("it did not fall 3%")[0], read("it rose 3%")[0], read_hints("")) == "same"
 
 
 def test_a_quantity_that_is_given_contradicts_no_other() -> None:

@@ -27,12 +27,7 @@ COMMON_WORDS = {
     "Dutch": "de het een en is in van op met voor wat wie wanneer waar hoe niet te dat zijn werd welke aan er bij "
     "mag kan wordt worden naar uit ook als om heeft hoeveel waarom welk deze dit",
     "Swedish": "och är i att det som en ett på för med av vad vem när var hur inte den till har om de vilka man kan",
-    "Danish or Norwegian": "og er i at det som en et på for med av af hva hvad hvem når hvor hvordan ikke den til har",
-    "Finnish": "ja on ei se että kuka mikä mitä missä milloin miksi kuinka monta oli joka ovat ole mutta kun tai",
     "Polish": "i w na z jest się do nie że co kto kiedy gdzie jak od przez dla o był ile który jaki to po można czy są",
-    "Czech": "a v na je se z do ne že co kdo kdy kde jak od pro o byl kolik který jaký to po jsou jaká která které",
-    "Romanian": "și în de la cu pe un o este sunt care ce cine când unde cum pentru din nu mai cât câte câți a fost",
-    "Hungarian": "a az és egy hogy nem ki mi mit mikor hol hány volt van miért hogyan melyik meg is el csak milyen",
     "Turkish": "ve bir bu için ile ne kim nasıl nerede kaç olan olarak da de mi hangi çok daha gibi kadar sonra neden",
 }
 WORD_SETS = {name: frozenset(words.split()) for name, words in COMMON_WORDS.items()}

@@ -43,6 +43,8 @@ _SOURCE = (
 )
 """A source in brackets, ``(source: doc 3)`` or ``【3†source】``."""
 _MARKS = re.compile(rf"(?:(?<!\s)\s+)?(?:{CITATION}|\[\^\d{{1,4}}\]|{_SOURCE})", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"(?<=[^\W\d_]{3})(?:\d{1,2}|[¹²³⁴-⁹]{1,2})(?!\w)")
+"""The number of a footnote behind a word: "It was Paris1."."""
 _ITEM = re.compile(r"^[ \t]*(\d{1,2})[.)][ \t]+", re.MULTILINE)
 
 
@@ -91,9 +93,13 @@ def without_markup(text: str) -> str:
     return text.replace("&nbsp;", " ").replace("&amp;", "&").strip()
 
 
-def without_marks(text: str) -> str:
-    """Remove numbers that are no part of what a text says: citations, sources in brackets, numbers of a list."""
+def without_marks(text: str, *, footnotes: bool = False) -> str:
+    """Remove numbers that are no part of what a text says: citations, sources in brackets, numbers of a list.
+
+    ``footnotes`` removes those behind words as well, also from a name such as "Windows10".
+    """
     said = _MARKS.sub("", text)
+    said = _FOOTNOTE.sub("", said) if footnotes else said
     items = [int(number) for number in _ITEM.findall(said)]
     if len(items) > 1 and items == list(range(1, len(items) + 1)):
         said = _ITEM.sub("", said)

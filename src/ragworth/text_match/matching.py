@@ -47,13 +47,10 @@ _ROMAN = frozenset(
 )
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _BLANKLESS = re.compile(f"[{SCRIPTS_WITHOUT_SPACES}]")
-_ASIDE = re.compile(r"\([^()]*\)")
 _AND = re.compile(r"\b(?:and|und|et|y|e|og|och|en)\b|&", re.IGNORECASE)
 _ITEM_ENDS = re.compile(rf"[,，、]|{_AND.pattern}", re.IGNORECASE)
-_OR = re.compile(r"\bor\b|;", re.IGNORECASE)
-_CAPITALISED = re.compile(r"\b[A-Z]\w*")
-_LONG_NAME = re.compile(r"\b(?!The\b)[A-Z]\w+(?: (?:of |and |for |the )*[A-Z]\w+)+")
-_ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,}\b")
+
+
 _STARTS_WITH_ARTICLE = re.compile(r"(?:an?|the)\b", re.IGNORECASE)
 
 
@@ -116,11 +113,8 @@ def _forms(answer: str) -> tuple[MatchableText, ...]:
 
 def _spellings(answer: str) -> Iterator[str]:
     """Variants of an answer: without brackets, either side of an "or", before a comma, without leading words."""
-    bare = _ASIDE.sub(" ", answer)
-    if bare != answer:
-        yield bare
-    if _OR.search(bare):
-        yield from _OR.split(bare)
+    bare = re.sub(r"\([^()]*\)", " ", answer)
+    yield from dict.fromkeys((bare, *re.split(r"\bor\b|;", bare)))
     before, comma, _ = bare.partition(",")
     if comma and not re.search(r"\d", bare) and not _is_list(bare):
         yield before
@@ -138,12 +132,11 @@ def _coarser_date(text: MatchableText, answer: MatchableText) -> bool:
         return False
     years = {word for word in text.words if _YEAR.fullmatch(word)}
     # A date with the month in digits or in another language: "5/6/1987", "5 juin 1987".
-    dated = any(re.fullmatch(r"\d{1,2}", day) and {*after} & years for day, *after in _runs(text.words, 3))
+    dated = any(
+        day.isdecimal() and len(day) <= 2 and years.intersection(text.words[at + 1 : at + 3])
+        for at, day in enumerate(text.words)
+    )
     return len(years) == 1 and years <= set(answer.words) and not dated
-
-
-def _runs(words: Sequence[str], length: int) -> Iterator[Sequence[str]]:
-    return (words[at : at + length] for at in range(len(words)))
 
 
 def _contains_name(text: MatchableText, answer: MatchableText) -> bool:
@@ -254,37 +247,15 @@ MATCHERS: dict[str, Callable[[MatchableText, MatchableText], bool]] = {
 def may_contain(text: MatchableText, answer: MatchableText) -> bool:
     """Return whether an answer, or an item of it, may be in a text in another form.
 
-    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter"), as initials ("USA"), or each word with
-    another ending ("Москве" for "Москва").
+    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter").
     """
-    if _has_initials(text.raw, answer.raw) or _has_initials(answer.raw, text.raw):
-        return True
-    letters = "".join(answer.words)
-    if (
-        len(letters) >= (MIN_JOINED if letters.isascii() else 2)
-        and letters.isalpha()
-        and letters in "".join(text.words)
-    ):
+    letters, least = "".join(answer.words), MIN_JOINED if answer.raw.isascii() else 2
+    if len(letters) >= least and letters.isalpha() and letters in "".join(text.words):
         return True
     items = [to_matchable(item) for item in _ITEM_ENDS.split(answer.raw)]
     if len(items) > 1 and any(item.line in text.line for item in items if set(item.words) - LITTLE_WORDS):
         return not any(map(_is_numeric, answer.words))
-    words = [word for word in answer.words if word not in LITTLE_WORDS]
-    return bool(words) and all(word.isalpha() and any(_is_form(word, one) for one in text.words) for word in words)
-
-
-def _has_initials(text: str, other: str) -> bool:
-    """Return whether a text has a name whose capitals are the other's initials: "World Health Organization", "WHO"."""
-    short = {initials[0].replace(".", "") for initials in _ACRONYM.finditer(other)}
-    return bool(short) and any(
-        "".join(word[0] for word in _CAPITALISED.findall(name[0])) in short for name in _LONG_NAME.finditer(text)
-    )
-
-
-def _is_form(one: str, other: str) -> bool:
-    """Return whether two words differ only in their last two letters."""
-    length = max(4, len(one) - 2, len(other) - 2)
-    return one[:length] == other[:length] and len(one) >= length <= len(other)
+    return False
 
 
 def _is_numeric(word: str) -> bool:

@@ -68,18 +68,11 @@ _DENIAL = (
 # What may follow the word: the end, a mark, or a new clause. "No doubt" and "no sales" don't say no.
 _STOP = r"(?=\s*(?:$|[^\w\s'’])|\s+(?:it|they|he|she|there|this|that|we|i|the)\b)"
 _LEAD = r"^\W*(?:(?:the |my |final |short )*answer(?: is)?\W+)?"
-# "It did." and "They don't, because …" stand for the question.
-_PRO_FORM = (
-    "(?:it|they|he|she|we|you|this|that|these|those) "
-    "(?:do(?:es)?|did|is|are|was|were|ha[sd]|have|can|could|will|would|should|must)"
-)
-_ELLIPSIS = r"(?=\s*(?:$|[.,;:!–—(]))"
-_LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b|{_PRO_FORM}{_ELLIPSIS})")
-_LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b|{_PRO_FORM}(?: ?n['’]?t| not)\b{_ELLIPSIS})")
-# The same word at the end of a sentence, or at its beginning: "Sales fell, so yes." "Or actually, no."
-_BEGINS = r"(?i)(?:[.!?:…。！？\n]\W{0,9}(?:\w{1,20}[,:]?\s{1,9}){0,2}?|\b(?:so|is)\W{1,9})"
-_ENDS = r"(?=\W{0,9}(?:[,.;!?、。\n]|$))"
-_SAYS_YES, _SAYS_NO = (re.compile(rf"{_BEGINS}(?:{words}){_ENDS}") for words in (f"{_YES}|true", f"{_NO}|false"))
+_LEADS_YES = re.compile(rf"(?i){_LEAD}(?:(?:{_YES}){_STOP}|(?:{_SURE})(?!\s+not)\b)")
+_LEADS_NO = re.compile(rf"(?i){_LEAD}(?:(?:{_NO}){_STOP}|(?:{_DENIAL})\b)")
+# Or the whole answer ends with it: "I think the answer is: yes", "Sales fell, so yes."
+_ENDS = r"(?i)(?:\b(?:so|is)\W|[.!?\n])\W{0,9}"
+_ENDS_YES, _ENDS_NO = (re.compile(rf"{_ENDS}(?:{words})\W*$") for words in ("yes|true", "no|false"))
 _ASKS = re.compile(
     r"(?i)(?:^|[.,;:!?]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|must)\b"
 )
@@ -122,10 +115,10 @@ def asks_polarity(question: str) -> bool:
 def text_polarity(text: str, question: str, statement: str) -> bool | None:
     """Return whether a text says yes or no to a question, or else to a statement; None if that isn't clear."""
     leads = [positive for positive, pattern in ((True, _LEADS_YES), (False, _LEADS_NO)) if pattern.match(text)]
-    says = [positive for positive, pattern in ((True, _SAYS_YES), (False, _SAYS_NO)) if pattern.search(text)]
+    leads += [positive for positive, pattern in ((True, _ENDS_YES), (False, _ENDS_NO)) if pattern.search(text)]
     asked = (question if asks_polarity(question) else "") if question else statement
     restated = _restated_polarity(text, asked)
-    answers = {*leads, *says} | ({restated} if restated is not None else set())
+    answers = {*leads, restated} - {None}
     return answers.pop() if len(answers) == 1 else None
 
 

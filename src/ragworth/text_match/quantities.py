@@ -14,24 +14,23 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ragworth.text_match.normalise import TextPiece, singular
-from ragworth.text_match.polarity import DIRECTIONS, NEGATIONS
-from ragworth.text_match.units import MAGNITUDES, Unit, find_unit, readings_as_written
+from ragworth.text_match.polarity import DIRECTIONS
+from ragworth.text_match.units import MAGNITUDES, Unit, find_unit
 
 Comparison = Literal["same", "opposite", "coarse", "different", "incomparable"]
 _BEST: tuple[Comparison, ...] = ("same", "opposite", "coarse", "different")
 """Comparisons, of several the first that one of them has."""
 
-MAX_ROUNDING, MAX_HEDGED_ROUNDING, MAX_COARSE_ROUNDING = 0.025, 0.05, 0.005
-"""Greatest relative error of a rounded number; of one that is hedged, "about 54,000"; and of one with one digit."""
-CONVERSION_ERROR, NEAR_MISS = 0.02, 0.01
-"""Relative error between units whose ratio is no power of ten: 200 mph for 320 km/h; and up to which a measured number
-may be the same, computed in another way."""
+MAX_ROUNDING, MAX_HEDGED_ROUNDING = 0.025, 0.05
+"""Greatest relative error of a rounded number, and of one that is hedged: "about 54,000"."""
+CONVERSION_ERROR = 0.02
+"""Relative error between units whose ratio is no power of ten: 200 mph for 320 km/h."""
 _SLACK = 1e-9
 _PERCENT = Unit("percent", 1.0)
 _MAX_SHARE = 2
 """Largest number without a unit that may be a share, 0.921 for 92.1 %."""
-_BEFORE, _AFTER, _DENIED, _HEDGE_DISTANCE = 8, 4, 3, 3
-"""Words before and after a number that say its direction; that deny a direction; that hedge."""
+_BEFORE, _AFTER, _HEDGE_DISTANCE = 8, 4, 3
+"""Words before and after a number that say its direction; words before it that hedge."""
 _HEDGE_WORDS = """
 about around approximately approx roughly nearly almost circa ca over under above some estimated estimate than least
 most up close ~ ≈ probably perhaps maybe
@@ -135,30 +134,29 @@ class _QuantityReader:
 
     def _unit(self, at: int, end: int) -> tuple[tuple[Unit, ...], int, float]:
         """The unit behind a number, or the currency before it; where it ends; and a magnitude ("$5m")."""
-        units, width = self._unit_at(end)
-        before = _money(self._unit_at(at - 1)[0]) if at else ()
+        units, width = find_unit(self.words, end)
+        before = _money(find_unit(self.words, at - 1)[0]) if at else ()
         if width and self.pieces[end].raw in _SIGNS:
             # The sign stood before the number; a magnitude may follow it: "$5m".
             before, end = _money(units), end + width
-            units, width = self._unit_at(end)
+            units, width = find_unit(self.words, end)
             if not _count(units):
                 return before, end, 1.0
         count = _count(units)
-        following, more = self._unit_at(end + width) if count else ((), 0)
+        following, more = find_unit(self.words, end + width) if count else ((), 0)
         money = before or _money(following)
-        if count and (money or len(units) == 1):
+        if count and (money or len(units) == 1 or self.pieces[end].raw == "M"):
             return money, end + width + (more if money and not before else 0), count
         return units or before, end + width, 1.0
-
-    def _unit_at(self, at: int) -> tuple[tuple[Unit, ...], int]:
-        units, width = find_unit(self.words, at)
-        return (readings_as_written(units, self.pieces[at].raw) if width == 1 else units), width
 
     def join(self, first: Quantity, second: Quantity) -> Quantity | None:
         """One quantity of two: a range ("5–7 %"), or a measure in parts ("6 ft 3 in", "2 hours and 14 minutes")."""
         between = self.words[first.end : second.start]
         if compound := self._compound(first, second, between):
             return compound
+        raw, century = self.pieces[second.start].raw, first.value - first.value % 100
+        if first.kind == "year" and first.high is None and between in ([], ["–"]) and raw.isdecimal() and len(raw) == 2:
+            return first._replace(high=century + float(raw), end=second.end) if float(raw) > first.value % 100 else None
         if first.kind != second.kind or first.kind not in ("number", "year") or not self._is_range(first, between):
             return None
         if first.high is not None or second.high is not None:
@@ -206,8 +204,7 @@ class _QuantityReader:
                 if self.words[at] in (".", ";", "!", "?", "\n"):
                     break
                 if self.words[at] in DIRECTIONS:
-                    denied = NEGATIONS.intersection(self.words[max(0, at - _DENIED) : at])
-                    return 0 if denied else DIRECTIONS[self.words[at]]
+                    return DIRECTIONS[self.words[at]]
         return 0
 
     def _at(self, at: int) -> str:
@@ -241,25 +238,21 @@ def _read_number(piece: TextPiece) -> tuple[float, float, bool]:
 
 
 class QuestionHints(NamedTuple):
-    """What a question says of the number it asks for: a magnitude ("in USD millions"), a percentage, a decade."""
+    """What a question says of the number it asks for: a magnitude ("in USD millions"), or a decade or century."""
 
     magnitude: float = 1.0
-    percent: bool = False
     span: bool = False
-    """Whether it asks for a decade or a century, so that a year in it is an answer."""
 
 
 _ASKED_MAGNITUDE = re.compile(r"(?i)\b(?:in|of)\W+(?:\w+\W+){0,3}?(?<!\d )(thousand|million|billion|trillion)s?\b")
 _ASKED_SPAN = re.compile(r"(?i)\b(?:decade|century|period|era)\b")
-_ASKED_PERCENT = re.compile(r"(?i)\b(?:percent|percentage|per cent)\b")
 
 
 def read_hints(question: str) -> QuestionHints:
     """Return what a question asks a number to be."""
     magnitude = _ASKED_MAGNITUDE.search(question)
     factor = MAGNITUDES[magnitude[1].lower()] if magnitude else 1.0
-    percent, span = (pattern.search(question) is not None for pattern in (_ASKED_PERCENT, _ASKED_SPAN))
-    return QuestionHints(factor, percent, span)
+    return QuestionHints(factor, _ASKED_SPAN.search(question) is not None)
 
 
 class QuantityFinding(NamedTuple):
@@ -339,7 +332,7 @@ def _compare_spans(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Co
     if (low, high) == (start, end):
         return "same"
     if low <= start and end <= high:
-        return "same" if hints.span else "coarse"
+        return "same" if hints.span and start == end else "coarse"
     return "coarse" if start <= low and high <= end else "different"
 
 
@@ -368,12 +361,7 @@ def _end(quantity: Quantity, *, low: bool) -> Quantity:
 
 def _compare_numbers(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Comparison:
     pairs = [(wanted, said)]
-    if hints.percent and not wanted.units and not wanted.noun:
-        # "0.654" may be a share or a percentage, even if the question asks for percent. So may a bare number.
-        share = abs(wanted.value) <= _MAX_SHARE
-        pairs = [(wanted._replace(units=(_PERCENT,)), said), *(pairs if share else [])]
-        pairs += [(wanted, said._replace(units=(_PERCENT,)))] if share and not said.units and not said.noun else []
-    elif hints.magnitude != 1 and not wanted.scaled and len(_money(wanted.units)) == len(wanted.units):
+    if hints.magnitude != 1 and not wanted.scaled and len(_money(wanted.units)) == len(wanted.units):
         wanted = _magnified(wanted, hints.magnitude)
         pairs = [(wanted, said)]
         magnified = _magnified(said, hints.magnitude)
@@ -438,14 +426,11 @@ def _compare_sizes(one: float, other: float, wanted: Quantity, said: Quantity) -
     if error <= _SLACK * max(abs(one), abs(other)):
         return "same"
     steps = _rounding_step(wanted, one), _rounding_step(said, other)
-    relative = error / max(abs(one), abs(other))
     if error > max(steps) / 2 * (1 + 1e-6):
-        measured = all(each.units or each.scaled or each.step != 1 for each in (wanted, said))
-        return "coarse" if relative <= NEAR_MISS and measured else "different"
+        return "different"
     coarser = wanted if steps[0] > steps[1] else said
-    digits = abs(coarser.value) / coarser.step if coarser.step else math.inf
-    most = MAX_ROUNDING if digits >= 9.5 else MAX_COARSE_ROUNDING
-    return "same" if relative <= (MAX_HEDGED_ROUNDING if coarser.hedged else most) else "coarse"
+    most = MAX_HEDGED_ROUNDING if coarser.hedged else MAX_ROUNDING
+    return "same" if error <= most * max(abs(one), abs(other)) else "coarse"
 
 
 def _rounding_step(quantity: Quantity, value: float) -> float:

@@ -100,9 +100,7 @@ def _with_word_boundaries(pattern: str) -> str:
 _SENTENCE = re.compile(
     r"(?:[^.!?。！？।؟\n]|[.!?](?=\w)|(?<=\b\w)\.|(?<=\b(?:st|dr|mr|ms|vs|no))\.|(?<=\bmrs)\.)+[.!?。！？।؟\"'”»)]*"
 )
-_QUOTED = re.compile(r"\"[^\"\n]{0,200}(?:\"|$)|“[^”\n]{0,200}(?:”|$)|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
-# Instructions that models repeat: the phrase is quoted, not chosen.
-_INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
+_QUOTED = re.compile(r"\"[^\"\n]{0,200}\"|“[^”\n]{0,200}”|«[^»\n]{0,200}»|「[^」\n]{0,200}」")
 # At the beginning of a sentence whose main clause may answer: "While I can't verify it, it was Paris."
 _CONCEDES = re.compile(r"(?:while|although|though|even (?:though|if)|obwohl|bien que|aunque|anche se|embora|hoewel)\b")
 _BECAUSE = re.compile(r"\w\W+because\b")
@@ -132,9 +130,8 @@ def find_refusal(text: str, phrases: Sequence[str] = ()) -> RefusalMatch | None:
     label = whole.removeprefix("answer").strip(_EDGES)
     if any(label in language.labels for language in refusal_phrases()):
         return RefusalMatch(text.strip(), "label")
-    return _RefusalSearch([phrase for phrase in own if phrase]).find(
-        _QUOTED.sub(" ", said.strip().strip("\"'“”«»「」"))
-    )
+    said = _QUOTED.sub(" ", said).strip() or said
+    return _RefusalSearch([phrase for phrase in own if phrase]).find(said)
 
 
 def tells_of_sources(text: str, question: str) -> bool:
@@ -162,14 +159,15 @@ class _RefusalSearch:
         but: list[LanguagePhrases] = self.languages
         for place, sentence in enumerate(_SENTENCE.findall(text)):
             words = sentence.strip(_EDGES)
-            if not words or _INSTRUCTION.match(words):
+            if not words:
                 continue
             declined = self._declines(words)
             if declined is not None:
                 match, languages = declined
                 but = languages or self.languages
                 after = words[match.end() :]
-                if firm is None and (self._takes_back(after, but) or self._concedes(words, after)):
+                main_clause = after.partition(",")[2] if _CONCEDES.match(words) else ""
+                if firm is None and (self._takes_back(after, but) or self._answers(main_clause)):
                     return None
                 # A sentence that says nothing else is meant, whatever is explained after it.
                 if refusal is None and len(words) - len(match.group()) <= len("no, "):
@@ -218,10 +216,6 @@ class _RefusalSearch:
         """Return whether the rest of a phrase's sentence answers after a "but"."""
         contrast = min(filter(None, (one.search("but", rest) for one in languages)), key=re.Match.start, default=None)
         return contrast is not None and self._answers(rest[contrast.end() :])
-
-    def _concedes(self, sentence: str, rest: str) -> bool:
-        """Return whether a phrase only stands in a concession, and the main clause after it answers."""
-        return _CONCEDES.match(sentence) is not None and self._answers(rest.partition(",")[2])
 
     def _answers(self, clause: str) -> bool:
         after = clause.lstrip(_EDGES)

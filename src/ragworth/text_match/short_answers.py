@@ -48,7 +48,6 @@ from ragworth.text_match.quantities import (
     Quantity,
     QuantityFinding,
     QuestionHints,
-    compare,
     find_quantities,
     read_hints,
     read_quantities,
@@ -68,11 +67,8 @@ MIN_FACT_SHARE = 3 / 4
 MIN_LABEL_SHARE = 1 / 2
 """The same if the text gives several quantities of the answer as well."""
 
-MAX_CONTRADICTED = 30
-"""Words of a long answer, and more than twice as many of a text, from which other numbers are no contradiction."""
-
-MIN_CANDIDATES = 3
-"""Items of a list of candidates, at least."""
+MIN_CANDIDATES, MAX_CANDIDATE = 3, 3
+"""Items of a list of candidates, at least, and words of an item, at most."""
 
 _NO_FACT_TEXT = """
 a an the about around approximately roughly nearly almost over under than more less least most up some total year time
@@ -81,8 +77,7 @@ between through there has have had will would been also because due mainly
 _NO_FACTS = frozenset(_NO_FACT_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
-_ITEM_ENDS = re.compile(r"[,;、，/]|\b(?:and|or)\b|(?:^|\s)(?:\d{1,2}[.)]|[-*•])\s")
-_HEADING = re.compile(r"^\W*\w+(?: \w+)?:")
+_ITEM_ENDS = re.compile(r"[,;、，/\n]|\b(?:and|or)\b")
 
 
 class ShortAnswerGrade(NamedTuple):
@@ -215,12 +210,13 @@ def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[
         return ShortAnswerGrade("correct", f"declines as {quote_short(rightly)}")
     # "None" and the like may be answers, too: they are graded like any other. So is what is said with regret.
     regretted = declined is not None and declined.language == "regret"
-    plain = text if same else without_marks(text) or text
+    footnotes = not any(re.search(r"\d", answer) for answer in accepted)
+    plain = text if same else without_marks(text, footnotes=footnotes) or text
     facts, asked = TextFacts(plain), _read_answer(question)
     unclear, against = "", ""
     for answer in accepted if declined is None or regretted else refusals:
         verdict = judge_answer(facts, answer, asked)
-        if verdict.kind == "given" and _is_candidate(plain, answer, accepted):
+        if verdict.kind == "given" and _is_candidate(plain, accepted):
             unclear = unclear or f"has {quote_short(answer)} as one of several"
         elif verdict.kind == "given":
             return ShortAnswerGrade("correct", f"{verdict.why} {quote_short(answer)}")
@@ -248,17 +244,16 @@ def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[
     return ShortAnswerGrade("wrong", against or f"gives none of the accepted answers ({len(accepted)})")
 
 
-def _is_candidate(text: str, answer: str, accepted: Sequence[str]) -> bool:
-    """Return whether a text only lists three or more names or numbers, of which one is accepted: "Paris, Lyon, Nice".
-
-    The items are as long as the answer, up to a word; the first may begin with two: "Could be Paris".
-    """
-    items = [item for item in map(to_matchable, _ITEM_ENDS.split(_HEADING.sub("", text))) if item.words]
-    longest = len(to_matchable(answer).words) + 1
-    if len(items) < MIN_CANDIDATES or any(len(item.words) > longest + (item is items[0]) for item in items):
-        return False
-    known = [to_matchable(each).line for each in accepted]
-    return any(map(items[0].line.endswith, known)) + sum(item.line in known for item in items[1:]) == 1
+def _is_candidate(text: str, accepted: Sequence[str]) -> bool:
+    """Return whether a text only lists several names or numbers, of which one is accepted: "Paris, Lyon, Nice"."""
+    items = [to_matchable(item) for item in _ITEM_ENDS.split(text) if item.strip()]
+    known = [to_matchable(answer).line for answer in accepted]
+    listed = (
+        len(items) >= MIN_CANDIDATES
+        and not re.search(r"[.!?]\s", text)
+        and all(len(item.words) <= MAX_CANDIDATE and NEGATIONS.isdisjoint(item.words) for item in items)
+    )
+    return listed and sum(any(line in item.line for line in known) for item in items) == 1
 
 
 def _mentions(text: TextFacts, answer: str, question: TextFacts, declined: RefusalMatch) -> bool:
@@ -279,8 +274,6 @@ def judge_answer(text: TextFacts, answer: str, question: TextFacts) -> FactVerdi
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question, findings)
     how = match_answer(text.matchable, answer)
-    if how == "contains" and _ends_longer_words(text.raw, answer.strip()):
-        return FactVerdict("unclear", f"has {quote_short(answer)} only in a longer word")
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
         verdict = _judge_match(text, wanted, how, findings)
@@ -293,12 +286,6 @@ def judge_answer(text: TextFacts, answer: str, question: TextFacts) -> FactVerdi
     if verdict.kind == "given" and not question.denies and wanted.denies != is_denied(text.stemmed, wanted.keywords):
         return FactVerdict("unclear", f"has a negation near {quote_short(answer)}, or lacks one")
     return verdict
-
-
-def _ends_longer_words(text: str, answer: str) -> bool:
-    """Return whether an answer only ends words with a hyphen: "step-daughter", but not "English-speaking"."""
-    places = [match.start() for match in re.finditer(re.escape(answer), text, re.IGNORECASE)] if "-" in text else []
-    return bool(places) and all(re.search(r"[^\W\d_]-$", text[:place][-2:]) for place in places)
 
 
 def _judge_polarity(
@@ -347,20 +334,18 @@ def _judge_facts(
     """The words of the accepted answer aren't there in sequence: compare its quantities, then its other words."""
     facts = wanted.content - question.stems
     shared = len(facts & text.stems) / len(facts) if facts else 1.0
-    needed = [each for each in findings if each.result == "same" or not _is_asked(each.wanted, question)]
-    missed = [each for each in needed if each.result != "same"]
+    missed = [each for each in findings if each.result != "same"]
     if any(each.result == "coarse" for each in missed):
         return FactVerdict("unclear", f"has a coarser or hedged number than {quote_short(wanted.raw)}")
-    same_statement = len(missed) == len(needed) and shared >= MIN_LABEL_SHARE
-    against = next((each for each in missed if _contradicts(text, wanted, each, same_statement)), None)
+    against = None if wanted.is_long else _conflict(missed)
     if against is not None:
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
-    if needed and not missed:
+    if findings and not missed:
         few = not wanted.is_long or len(findings) > 1
         if shared < (MIN_LABEL_SHARE if few else MIN_FACT_SHARE):
             return FactVerdict("unclear", f"has the numbers of {quote_short(wanted.raw)}, and few of its words")
         return FactVerdict("given", "gives the quantity of" if len(findings) == 1 else "gives the quantities of")
-    if missed and len(missed) < len(needed):
+    if missed and len(missed) < len(findings):
         return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if wanted.is_long and facts and shared >= MIN_FACT_SHARE and not missed:
         return FactVerdict("given", "has the facts of")
@@ -369,25 +354,8 @@ def _judge_facts(
     return FactVerdict("absent")
 
 
-def _contradicts(text: TextFacts, wanted: TextFacts, finding: QuantityFinding, same_statement: bool) -> bool:
-    """Return whether another quantity contradicts the answer. A long one has many, and so may a long text."""
-    if finding.result not in ("different", "opposite"):
-        return False
-    if not wanted.is_long:
-        return True
-    if len(wanted.words) > MAX_CONTRADICTED or len(text.words) > MAX_CONTRADICTED + 2 * len(wanted.words):
-        return False
-    noun = finding.match.noun if finding.match else ""
-    same_thing = bool(finding.wanted.units) or (noun != "" and noun == finding.wanted.noun)
-    return finding.result == "opposite" or (same_thing and same_statement)
-
-
 def _conflict(findings: Sequence[QuantityFinding]) -> QuantityFinding | None:
     return next((each for each in findings if each.result in ("different", "opposite")), None)
-
-
-def _is_asked(quantity: Quantity, question: TextFacts) -> bool:
-    return any(compare(quantity, each, QuestionHints()) in ("same", "coarse") for each in question.quantities)
 
 
 def _other_quantity(wanted: TextFacts, text: TextFacts, finding: QuantityFinding) -> str:

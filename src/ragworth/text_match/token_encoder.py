@@ -21,17 +21,9 @@ from ragworth.llm.local.batches import BatchBudget
 
 Floats = npt.NDArray[np.float32]
 
-BEST_LAYERS = {
-    "bert-base-uncased": 9,
-    "bert-large-uncased": 18,
-    "bert-base-multilingual-cased": 9,
-    "roberta-base": 10,
-    "roberta-large": 17,
-    "xlm-roberta-base": 9,
-    "xlm-roberta-large": 17,
-    "distilbert-base-uncased": 5,
-    "deberta-xlarge-mnli": 40,
-}
+BEST_LAYERS = {"bert-base-uncased": 9, "bert-large-uncased": 18, "bert-base-multilingual-cased": 9}
+BEST_LAYERS |= {"roberta-base": 10, "roberta-large": 17, "xlm-roberta-base": 9, "xlm-roberta-large": 17}
+BEST_LAYERS |= {"distilbert-base-uncased": 5, "deberta-xlarge-mnli": 40}
 """The layer of an encoder whose BERTScore agrees best with people, as its authors found on WMT16."""
 
 HUB_OWNERS = {"bert": "google-bert", "distilbert": "distilbert", "roberta": "FacebookAI", "xlm": "FacebookAI"}

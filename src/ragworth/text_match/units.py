@@ -45,6 +45,7 @@ pressure: 1e3 kpa, kilopascal; 1e5 bar; 133.322 mmhg
 voltage: 1 v, volt
 charge: 1 c, coulomb
 density: 1 kg/m3, kg/m³; 1e3 g/cm3, g/cm³, gram per cubic centimetre
+rate: 1e6 mbps, mbp, mbit, mbit/s; 1e9 gbps, gbp, gbit, gbit/s
 data: 1e6 mb, megabyte, megabase; 1e9 gb, gigabyte, gigabase; 1e12 tb, terabyte
 angle: 1 °, degree
 temperature: 1 °c, c, degree, degree celsius, celsius, °
@@ -96,12 +97,3 @@ def find_unit(tokens: Sequence[str], start: int) -> tuple[tuple[Unit, ...], int]
         if name in UNITS:
             return UNITS[name], length
     return (), 0
-
-
-def readings_as_written(units: tuple[Unit, ...], raw: str) -> tuple[Unit, ...]:
-    """The readings that a name of one letter has as it is written: 5 V, 5 m, 5M; none for "5 v" or "5 A"."""
-    if len(raw) > 1 or not raw.isalpha():
-        return units
-    if raw in "MBK":
-        return tuple(unit for unit in units if unit.dimension == "count")
-    return units if raw in "mglhstkLVJCF" else ()
