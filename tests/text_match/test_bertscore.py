@@ -135,24 +135,6 @@ def test_neither_batch_nor_order_nor_company_matters(scorer: BERTScore, tiny: Pa
     same(scorer.score(left, right), together)
 
 
-def test_every_text_is_read_once(scorer: BERTScore, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    vectors = token_encoder.TokenEncoder.vectors
-
-    def counted(self: token_encoder.TokenEncoder, rows: Sequence[Sequence[int]]) -> Any:
-        read.append(len(rows))
-        return vectors(self, rows)
-
-    monkeypatch.setattr(token_encoder.TokenEncoder, "vectors", counted)
-    scorer.score(*crossed(TEXTS))
-    assert read == [len(TEXTS)]
-
-
-def test_equal_scores_run_after_run(scorer: BERTScore) -> None:
-    left, right = crossed(TEXTS)
-    assert scorer.score(left, right) == scorer.score(left, right)
-
-
 def test_what_is_beyond_the_limit_is_counted(scorer: BERTScore) -> None:
     long, short = scorer.score([LONG, "the cat"], ["the cat", LONG])
     assert (long.candidate_cut, long.reference_cut) == (16, 0)

@@ -7,51 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragworth.text_match.refusals import PHRASE_KINDS, find_refusal, refusal_phrases
+from ragworth.text_match.short_answers import grade_short_answer
 
 DECLINES = {
     "label": ["NO-RESPONSE", "N/A", "None.", "unanswerable", "Answer: unknown", '"Not mentioned."', "**No answer**"],
     "English": [
         "Not mentioned in the text",
         "I don't know",
-        "I don’t know.",
-        "No, I don't know",
         "The passages do not contain the answer.",
-        "The provided passages don't contain any information about X.",
         "It cannot be determined from the context",
-        "This question is unanswerable.",
         "I'm sorry, I can't help with that.",
         "I'm sorry, but I couldn't find any information on that.",
-        "I cannot answer this question.",
         "Based on the context, there is no information about the height. The passages discuss other buildings.",
-        "The question asks for a year. The passages discuss others. Therefore, I cannot determine it.",
-        "None of the contexts mention Bad Wolf Bay.",
         "The height of St. Joseph's Church is not mentioned in the text.",
-        "No, the answer is not present.",
-        "There is not enough information to answer the question.",
         "I don't know. None of them answers it. However, they do mention several inventors.",
-        "As an AI language model, I do not have access to real-time information.",
         "I am not sure.",
-        "I'm not sure.",
-        "No relevant documents were found.",
-        "Unfortunately, the knowledge base doesn't cover this topic. Please contact support.",
         "I wasn't able to find anything about that in our help articles. You might want to contact us.",
-        "Who was it?\n\nI don't know.",
-        "The abstract says nothing about the boiling point.",
-        "The text gives no date for the construction.",
         "This detail is absent from the article.",
-        "The report leaves out the margin of victory.",
         "We would require the 2013 cash flow statement to answer this.",
-        "More information is needed to determine the rate.",
-        "I do not see a write-down in the material.",
         "I lack the context needed to answer.",
-        "The number isn't reported in the section you shared.",
-        "It is impossible to tell from these pages.",
         "The passages do not indicate how many there were.",
     ],
     "German": [
         "Ich weiß es nicht.",
         "Der Text enthält keine Informationen darüber.",
-        "Das lässt sich nicht beantworten.",
         "Das geht aus dem Kontext nicht hervor.",
     ],
     "French": ["Je ne sais pas.", "Le texte ne mentionne pas cette information."],
@@ -70,7 +49,6 @@ DECLINES = {
     "Swedish": [
         "Det vet jag inte.",
         "Tyvärr, texten innehåller ingen information om det.",
-        "Jag vet inte vem det var.",
     ],
     "Danish": ["Det ved jeg ikke.", "Jeg vet ikke.", "Teksten nævner ikke kongens navn."],
     "Finnish": ["En tiedä.", "Asiakirjoissa ei mainita asiaa."],
@@ -88,10 +66,7 @@ DECLINES = {
 ANSWERS = [
     "Paris",
     "The results do not indicate a high growth company.",
-    "These figures do not suggest a cyclical business.",
-    "Three tranches do not include a covenant.",
     "The documents mention that existing definitions lack uniformity.",
-    "40% of the corals did not recover.",
     "No.",
     "The context doesn't say directly, but it was Paris.",
     "The passages do not mention it explicitly. However, it was Paris.",
@@ -103,44 +78,22 @@ ANSWERS = [
     "文中没有直接说明，但是是巴黎。",
     "Paris. The passages do not mention its population.",
     "Yes, answer is present in context [1]. No, answer is not present in context [2].",
-    "No one knows him better than his wife Mary.",
-    "The unknown soldier",
-    "The Unknown was painted in 1883.",
     "None but the Brave",
-    "He did not know that the earth is round.",
     "It is not Berlin but Paris.",
-    "Nicht Berlin, sondern Paris",
     "There are no states in the UK.",
     "Jag vet inte, däremot var det Paris.",
     "Not reported by Apple; analysts' results put it at 7 million.",
-    "Not found in Europe; the text says Africa.",
     "Texten säger att kungen inte var svensk; han hette Olof.",
     "Jag vet inte säkert, men det är Göteborg.",
-    "Jag vet inte – kanske Göteborg.",
-    "Jag vet inte. Men det är nog Göteborg.",
-    "Texten nämner inte Berlin; den säger Bonn.",
-    "Det var Olof, men texten nämner inte året.",
     "Jeg ved det ikke helt, men det er Odense.",
-    "Teksten siger at kongen ikke var dansk; han hed Olof.",
     "En tiedä varmasti, mutta se on Turku.",
-    "Tekstissä ei ole epäilystä; kuningas oli Eerik.",
     "Nevím jistě, ale je to Brno.",
-    "Text neuvádí Prahu; uvádí Brno.",
     "Nem tudom biztosan, de Szeged.",
-    "Sajnos Budapest.",
     "Nu știu sigur, dar este Cluj.",
-    "Nu există regi; informații despre Cuza sunt în text.",
-    "Không có vua; thông tin nói về tổng thống Minh.",
-    "Tidak ada raja; dokumen menyebut presiden Sukarno.",
     "Who sang Maaf?",
-    "Maaf",
-    "Δεν υπάρχει βασιλιάς· το κείμενο λέει Όθων.",
     "Δεν ξέρω σίγουρα, αλλά είναι η Πάτρα.",
-    "לא המלך; המידע אומר דוד",
     "אני לא יודע בוודאות, אבל זה חיפה",
-    "ไม่มีข้อสงสัย ข้อมูลระบุว่าเชียงใหม่",
     "Я не знаю точно, але це Львів.",
-    "Не відомо як актор; це був Шевченко.",
 ]
 
 
@@ -204,32 +157,14 @@ def test_marks_and_blanks_around_do_not_matter(text: str, mark: str) -> None:
     "text",
     [
         "The manuals do not state it.",
-        "Your contract doesn't mention this.",
         "There is nothing about this in the leaflet.",
-        "The retrieved chunks don't cover this question.",
-        "De polisvoorwaarden vermelden dit niet.",
-        "Instrukcja nie podaje tej wartości.",
         "O manual não informa o valor.",
-        "マニュアルには書かれていません。",
-        "There's nothing in the documents about this.",
         "I do not have sufficient context to provide an answer.",
-        "The context is about wine. No mention is made of capitals.",
-        "The passages talk about wine. They do not include the requested information.",
-        "My apologies, but the knowledge base has no entry on this topic.",
-        "Hmm, the documents are silent on this point.",
         "This question is outside the scope of the provided documents.",
         "I'd need more information to answer this.",
-        "Could you please clarify your question?",
         "The context only says that the firm is based in Berlin; its founding date is not given.",
-        "I'm not able to give dosing advice; please speak to a pharmacist.",
-        "The post-mortem doesn't state the cause.",
-        "No download link is given in the passages.",
         "O contexto não informa o prazo.",
-        "There's no headcount figure in the excerpt.",
-        "The year of the fire isn't given.",
         "The context provided does not appear to be relevant to the question.",
-        "Not enough info.",
-        "We don't have any records on that.",
         "Sorry, but this isn't something I can help with.",
         "Dazu finde ich im Text nichts.",
         "Although the documents do not state it, I would recommend contacting us.",
@@ -258,3 +193,65 @@ def test_manuals_and_contracts_that_do_not_say(text: str) -> None:
 )
 def test_what_a_contract_excludes_is_an_answer(text: str) -> None:
     assert find_refusal(text) is None
+
+
+REVENUE = "What was the net revenue in FY2022?"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm sorry, but you haven't provided the statement for FY2022. Please share it.",
+        "To calculate it, we would need:\n\n1. Sales of FY2022\n2. Assets\n\nThe excerpts only show 2017 ($7 million).",
+        "Unfortunately, the context has no details on FY2022. It mentions 3 segments: Utilities, Trade and Energy.",
+        "I couldn't find the revenue for FY2022. The passages cover:\n- Q1 2021: $4 million\n- Q2 2021: $5 million",
+        "I'm afraid I can't answer that. The filing of 2022 isn't among the 10 documents I was given.",
+        "Leider enthält der Text keine Angaben zum Umsatz 2022. Genannt werden nur 2018 (3,1 Mrd. €) und 2019.",
+        "Les documents ne mentionnent pas le chiffre d'affaires de 2022 ; ils donnent ceux de 2018 et 2019.",
+        "The excerpt fails to state FY2022; 2021 was $4.3 million.",
+        "There was no FY2022 figure among the 12 tables.",
+        "Data for this year is absent: only 2021 ($4.3 million) is shown.",
+        "Regrettably the passages omit FY2022. In 2021 it was $4.3 million.",
+    ],
+)
+def test_a_refusal_with_numbers_or_lists_is_not_wrong(answer: str) -> None:
+    assert grade_short_answer(answer, ["$5.1 million"], question=REVENUE).label in ("abstained", "undecided")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (REVENUE, "According to the report, it was $4.3 million."),
+        ("Which table lists revenue?", "Table 2 does."),
+        ("Did sales decline?", "Yes, the report shows a decline."),
+    ],
+)
+def test_an_answer_from_a_source_may_be_wrong(question: str, answer: str) -> None:
+    assert (
+        grade_short_answer(answer, ["No" if question.startswith("Did") else "Note 4"], question=question).label
+        == "wrong"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "accepted", "answer"),
+    [
+        ("What is the fee?", "25 euros", "Sorry for the delay: the fee is 25 euros."),
+        ("What is the fee?", "25 euros", "Breakfast is not provided; the fee is 25 euros."),
+        ("What did the minister say?", "that he was sorry", "The minister said that he was sorry."),
+        ("What is the title of the song?", "Sorry", "The song is called Sorry."),
+        ("Why was the claim denied?", "no receipt", "It was denied because the receipt was not provided."),
+        ("What is covered?", "theft and fire", "Theft and fire are covered. Flood is not mentioned in the policy."),
+        ("How many patients dropped out?", "12", "12 patients dropped out; reasons were not given for 3 of them."),
+        ("What was the revenue?", "$4.2 billion", "$4.2 billion. The filing doesn't break out revenue by segment."),
+        ("What happens without a receipt?", "no refund", "If you haven't provided a receipt, there is no refund."),
+    ],
+)
+def test_regret_and_what_is_not_provided_do_not_decline_in_passing(question: str, accepted: str, answer: str) -> None:
+    for each in (accepted, "Zanzibar"):
+        assert grade_short_answer(answer, [each], question=question).label != "abstained"
+
+
+def test_regret_beside_another_answer_does_not_decline() -> None:
+    assert grade_short_answer("I'm sorry, it's Lyon.", ["Paris"]).label == "undecided"
+    assert grade_short_answer("I'm sorry.", ["Paris"]).label == "abstained"

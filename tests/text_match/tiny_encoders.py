@@ -5,25 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-WORDS = [
-    "the",
-    "cat",
-    "sat",
-    "on",
-    "a",
-    "mat",
-    "dog",
-    "ran",
-    "far",
-    "away",
-    "river",
-    "moon",
-    "##s",
-    ".",
-    ",",
-    "under",
-    "old",
-]
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "ran", "far", "away", "river", "moon", "under", "old"]
+WORDS += ["##s", ".", ","]
 LIMIT = 16
 
 
