@@ -2,7 +2,7 @@
 
     python benchmarks/models.py                       # the embedded model
     python benchmarks/models.py --gpu bfloat16 float8 # with random weights, compiled
-    python benchmarks/models.py --gpu vllm vllm-fp8   # the same in vLLM
+    python benchmarks/models.py --gpu vllm vllm-float8   # the same in vLLM
 
 Rates are medians of three runs after one that doesn't count. On a GPU, each way runs in a process of its own.
 """
@@ -40,7 +40,7 @@ WAYS: dict[str, tuple[str, dict[str, Any]]] = {
     "bfloat16": ("hf", {"dtype": "bfloat16", "compile": True}),
     "float8": ("hf", {"dtype": "float8", "compile": True}),
     "vllm": ("vllm", {"dtype": "bfloat16", "check": False}),
-    "vllm-fp8": ("vllm", {"dtype": "fp8", "check": False}),
+    "vllm-float8": ("vllm", {"dtype": "float8", "check": False}),
 }
 PREFIX = 58
 JUDGMENTS, ANSWERS = 2048, 768
@@ -60,25 +60,25 @@ def report(name: str, work: Callable[[], list[Any]], count: int, unit: str, time
 
 
 def on_cpu() -> None:
-    """The embedded model: 64 judgments, and answers of 48 tokens."""
-    rng, model, template = random.Random(0), ragworth.llm("embedded"), ragworth.prompt("abstention", "plain")
+    """The embedded model: 64 judgments, and 64 samples of 32 tokens at a time."""
+    rng, template = random.Random(0), ragworth.prompt("abstention", "plain")
+    model: Any = ragworth.llm("embedded:base")
     prompts = [
         template.render({"query": f"Who built mill {i}?", "passage": " ".join(rng.choices(WORDS, k=length))})
         for i, length in enumerate(rng.choices(range(120, 170), k=64))
     ]
     judge = [Choose(prompt, ("NO-RESPONSE", "Yes")) for prompt in prompts]
     report("judgments", lambda: model.choose(judge), len(judge), "prompts")
-    story = Prompt.chat("Write a long story about a mill, a town and the water.")
-    ways = {
-        "greedy, 4 prompts": [Generate(p, max_tokens=48) for p in prompts[:4]],
-        "16 samples": [Generate(story, max_tokens=48, temperature=1.0, n=16)],
-        "16 samples, top_p 0.9": [Generate(story, max_tokens=48, temperature=1.0, top_p=0.9, n=16)],
-        "16 samples, stop text": [Generate(story, max_tokens=48, temperature=1.0, n=16, stop=("\n\n\n",))],
-        "16 samples, entropies": [Generate(story, max_tokens=48, temperature=1.0, n=16, detail="entropies")],
+    stories = [Prompt.chat(f"Write a long story about a mill, a town and {each}.") for each in WORDS[-4:]]
+    ways: dict[str, dict[str, Any]] = {
+        "samples": {"temperature": 1.0},
+        "samples, top_p 0.9": {"temperature": 1.0, "top_p": 0.9},
+        "samples, stop text": {"temperature": 1.0, "stop": ("never written",)},
+        "samples, entropies": {"temperature": 1.0, "detail": "entropies"},
     }
-    for name, asked in ways.items():
-        tokens = sum(found.usage.new_tokens for found in model.generate(asked))
-        report(name, lambda: model.generate(asked), tokens, "tokens")  # noqa: B023
+    for name, more in ways.items():
+        asked = [Generate(story, max_tokens=32, n=16, **more) for story in stories]
+        report(f"4 × 16 {name}", lambda: model.generate(asked), 4 * 16 * 32, "tokens", 1)  # noqa: B023
 
 
 def random_model(folder: Path) -> None:
@@ -106,7 +106,7 @@ def on_gpu(folder: Path, way: str) -> None:
 
     prefix = text(PREFIX)
     prompts = [Prompt.text(f"{prefix} {text(rng.randint(190, 260) - PREFIX)}") for _ in range(JUDGMENTS)]
-    model = ragworth.llm(f"{backend}:{folder}", **options)
+    model: Any = ragworth.llm(f"{backend}:{folder}", **options)
     judge = [Choose(prompt, (" 5", " 6")) for prompt in prompts]
     model.choose(judge[:1])
     print(f"\n{way}: ready after {time.perf_counter() - begun:.0f} s\n\n| work | rate |\n| --- | ---: |", flush=True)

@@ -184,9 +184,7 @@ def test_the_pins_are_exact_and_agree_with_pyproject() -> None:
         (bound,) = pin.specifier
         assert bound.operator == "==", pin
         assert "+" not in bound.version, f"{pin}: a local version such as +cpu is of one platform"
-    # No target of the Makefile installs llamacpp.
-    wanted = [each for extra, some in requirements().items() if extra != "llamacpp" for each in some]
-    for requirement in wanted:
+    for requirement in [each for some in requirements().values() for each in some]:
         (bound,) = pins[canonicalize_name(requirement.name)].specifier
         assert requirement.specifier.contains(bound.version), requirement
 

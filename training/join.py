@@ -14,7 +14,7 @@ from typing import Any
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from ragworth.llm.fingerprint import sha256
+from ragworth.llm.model_files import sha256
 
 
 def join(parts: Mapping[str, Path], output: Path) -> None:

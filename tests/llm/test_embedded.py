@@ -16,7 +16,7 @@ from ragworth.data.conversations import turns_of
 from ragworth.judging.contract import run_task
 from ragworth.judging.rewriter import QueryRewriter
 from ragworth.llm import embedded
-from ragworth.llm.fingerprint import sha256
+from ragworth.llm.model_files import sha256
 from ragworth.llm.prompts import load_prompt
 
 pytestmark = pytest.mark.model

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from safetensors.numpy import save_file
 
-from ragworth.llm.fingerprint import sha256
 from ragworth.llm.local.adapter import PeftAdapter
+from ragworth.llm.model_files import sha256
 from training.reader.mix import mixed
 
 

@@ -179,12 +179,17 @@ class Output(NamedTuple):
     trace: Trace | None = None
 
 
+def text_before_stop(text: str, stop: Sequence[str]) -> str | None:
+    """The text before the first stop text; None if it has none."""
+    places = [place for each in stop if (place := text.find(each)) >= 0]
+    return text[: min(places)] if places else None
+
+
 def cut_at_stop(output: Output, stop: Sequence[str]) -> Output:
     """End an output at the first stop text, for servers that ignore or refuse them."""
-    places = [place for text in stop if (place := output.text.find(text)) >= 0]
-    if not places:
+    text, trace = text_before_stop(output.text, stop), output.trace
+    if text is None:
         return output
-    text, trace = output.text[: min(places)], output.trace
     return Output(text, STOP, None if trace is None else trace.first(len(text)))
 
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from ragworth.core.errors import ModelError, WeightsMissingError
 from ragworth.llm.contract import REWRITE, Card
-from ragworth.llm.fingerprint import fingerprint, sha256, warn_unknown_weights
 from ragworth.llm.local.adapter import EMBEDDED_BASE, Adapter, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
 from ragworth.llm.local.onnx_model import QUANTISATION, load_onnx
+from ragworth.llm.model_files import fingerprint, sha256, warn_unknown_weights
 from ragworth.llm.truncation import parse_on_long
 
 CONTEXT_LENGTH = 8192

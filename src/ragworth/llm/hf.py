@@ -7,28 +7,19 @@ without ``download=True``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ragworth.core.errors import ModelError
+from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.core.nested_text import parse_json
 from ragworth.llm.contract import Card
-from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import find_snapshot, local_folder
 from ragworth.llm.local.adapter import EMBEDDED_BASE, PeftAdapter, is_adapter_folder
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
-from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import PromptEncoder, load_chat_template
-from ragworth.llm.local.torch_device import (
-    build_batch_budget,
-    require_transformers,
-    resolve_device,
-    silence_libraries,
-)
+from ragworth.llm.local.runtime import LoadedModel
+from ragworth.llm.model_files import find_snapshot, fingerprint, local_folder
 from ragworth.llm.truncation import parse_on_long
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 EMBEDDED_CONTEXT = 8192
 """Tokens that the embedded model reads."""
@@ -64,9 +55,7 @@ def open_model(
         in 8 bits, on GPUs that can; the rest is bfloat16.
     device: ``cpu``, ``cuda``, ``cuda:1``, ``mps``; ``auto`` uses a GPU if there is one.
     on_long: what to do if a prompt is too long: ``error``, or ``cut`` its passages.
-    batch_tokens: maximum tokens of a batch, including padding; 0 chooses by the device's memory, and splits a batch
-    that
-        doesn't fit.
+    batch_tokens: maximum tokens of a batch, including padding; 0 chooses by the device's memory.
     context_length: maximum tokens to read; 0 uses the model's configuration.
     share_prefix: read the common prefix of a batch's prompts only once.
     compile: let PyTorch fuse small steps: takes a minute, then a GPU is about a fifth faster; for long jobs.
@@ -104,15 +93,45 @@ def open_model(
     def load() -> LoadedModel:
         import torch
 
-        from ragworth.llm.local.torch_runtime import TorchRuntime
+        from ragworth.llm.local.torch_runtime import TorchRuntime, build_batch_budget
 
         silence_libraries()
-        float8 = dtype == FLOAT8
-        model, encoder = _load_weights(folder, adapter, torch.bfloat16 if float8 else getattr(torch, dtype))
-        runtime = TorchRuntime(model.to(device), dtype, float8=float8, compiled=compile)
+        weights_dtype = torch.bfloat16 if dtype == FLOAT8 else getattr(torch, dtype)
+        model, encoder = _load_weights(folder, adapter, weights_dtype)
+        runtime = TorchRuntime(model.to(device), dtype, float8=dtype == FLOAT8, compiled=compile)
         return LoadedModel(runtime, encoder, build_batch_budget(model, batch_tokens))
 
     return Engine(card, load, batch=1024 if device != "cpu" else 64, share=share_prefix)
+
+
+def require_transformers() -> None:
+    """Packages that are missing are an error which names the extra."""
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "hf", "running a model of the transformers library")
+
+
+def resolve_device(device: str) -> str:
+    """Resolve ``auto``; a device that doesn't exist is an error."""
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(
+            f"the device {device!r} can't be used: {error}", expected="cpu, cuda, cuda:N or mps", remedy="device=auto"
+        ) from error
+    return device
+
+
+def silence_libraries() -> None:
+    """Turn off progress bars and hints of the underlying libraries, in favour of ours."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
 
 
 def _require_float8(device: str) -> None:
@@ -132,8 +151,8 @@ def _load_weights(folder: Path, adapter: PeftAdapter | None, dtype: Any) -> tupl
     if folder.is_file():
         from ragworth.llm.local.gguf_torch import load_gguf_llama
 
-        found = load_gguf_llama(folder, adapter.deltas() if adapter is not None else None)
-        return found.model.to(dtype), found.encoder
+        llama = load_gguf_llama(folder, adapter.deltas() if adapter is not None else None)
+        return llama.model.to(dtype), llama.encoder
     model, tokenizer = load_folder(folder, "float32" if adapter is not None else dtype)
     if adapter is not None:
         add_deltas(model, adapter)
@@ -188,10 +207,12 @@ def _base_folder(adapter: PeftAdapter, base: str, revision: str, download: bool)
 class TransformersTokenizer:
     """A transformers tokenizer as `prompt_encoding.Tokenizer`."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
 
     def encode(self, texts: Sequence[str], *, whole: bool) -> list[list[int]]:
+        if not texts:  # which the library can't encode
+            return []
         return list(self._tokenizer(list(texts), add_special_tokens=whole, verbose=False)["input_ids"])
 
     def decode(self, ids: list[int]) -> str:
@@ -200,31 +221,23 @@ class TransformersTokenizer:
 
 def build_prompt_encoder(tokenizer: Any, generation: Any) -> PromptEncoder:
     """Build the encoder of prompts for a transformers model, by its configuration of generation, if any."""
-    source = _chat_template(tokenizer)
+    source = tokenizer.get_chat_template() if tokenizer.chat_template else None
+    facts = {**tokenizer.special_tokens_map, "tools": None, "documents": None}
     ends = generation.eos_token_id if generation is not None else None
     ends = tokenizer.eos_token_id if ends is None else ends
     return PromptEncoder(
         TransformersTokenizer(tokenizer),
-        load_chat_template(source, {**tokenizer.special_tokens_map, "tools": None, "documents": None})
-        if source
-        else None,
+        load_chat_template(str(source), facts) if source else None,
         _control_tokens(tokenizer),
         frozenset([ends] if isinstance(ends, int) else ends or []),
     )
 
 
-def _chat_template(tokenizer: Any) -> str:
-    """The tokenizer's chat template; "" if it has none."""
-    if not tokenizer.chat_template:
-        return ""
-    return str(tokenizer.get_chat_template())
-
-
 def _control_tokens(tokenizer: Any) -> tuple[str, ...]:
     """Every token that is matched before a text is split, whether or not it has a name such as EOS."""
     added = getattr(tokenizer, "added_tokens_decoder", {}).values()
-    found = [token.content for token in added if token.special] + [str(token) for token in tokenizer.all_special_tokens]
-    return tuple(dict.fromkeys(found))
+    tokens = [token.content for token in added if token.special] + [str(each) for each in tokenizer.all_special_tokens]
+    return tuple(dict.fromkeys(tokens))
 
 
 def find_model_folder(name: str, revision: str, download: bool) -> Path:
@@ -236,13 +249,13 @@ def find_model_folder(name: str, revision: str, download: bool) -> Path:
         raise ModelError("this is a file", file=name, remedy=f"to read a GGUF file, use gguf:{name}")
     if path.is_absolute() or name.startswith((".", "~")) or "/" not in name:
         raise ModelError("no such folder", file=name, expected="a folder, or OWNER/NAME of the hub")
-    found = find_snapshot("model", name, revision, download, ("*.jinja",))
-    if found is None:
+    folder = find_snapshot("model", name, revision, download, ("*.jinja",))
+    if folder is None:
         raise ModelError(
             f"the model {name!r} is not in the local cache",
             remedy=f"hf download {name}, or the option download=true, which downloads it from the Hugging Face hub",
         )
-    return found
+    return folder
 
 
 def read_json(path: Path) -> Mapping[str, Any]:

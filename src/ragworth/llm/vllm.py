@@ -17,7 +17,6 @@ import numpy as np
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Card, Generate, Prompt
-from ragworth.llm.fingerprint import fingerprint
 from ragworth.llm.hf import (
     DTYPES,
     FLOAT8,
@@ -28,13 +27,14 @@ from ragworth.llm.hf import (
     load_folder,
     load_tokenizer,
     read_json,
+    require_transformers,
+    resolve_device,
+    silence_libraries,
 )
-from ragworth.llm.local.batches import BatchBudget
 from ragworth.llm.local.engine import LOCAL_ABILITIES, Engine
-from ragworth.llm.local.loaded import LoadedModel
 from ragworth.llm.local.prompt_encoding import PromptEncoder
-from ragworth.llm.local.runtime import Continuation, RowLogprobs, TokenRow
-from ragworth.llm.local.torch_device import require_transformers, resolve_device, silence_libraries
+from ragworth.llm.local.runtime import BatchBudget, Continuation, LoadedModel, RowLogprobs, TokenRow
+from ragworth.llm.model_files import fingerprint
 from ragworth.llm.truncation import parse_on_long
 
 LABEL_TOKENS = 128

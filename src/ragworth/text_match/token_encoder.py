@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.core.errors import ModelError, format_list
-from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import find_snapshot, first_line, local_folder
-from ragworth.llm.local.batches import BatchBudget
+from ragworth.llm.local.runtime import BatchBudget
+from ragworth.llm.model_files import find_snapshot, fingerprint, first_line, local_folder
 
 Floats = npt.NDArray[np.float32]
 
@@ -83,7 +82,7 @@ class TokenEncoder:
     def __init__(
         self, name: str, *, layer: int | None = None, device: str | None = None, download: bool = False
     ) -> None:
-        from ragworth.llm.local.torch_device import require_transformers, resolve_device, silence_libraries
+        from ragworth.llm.hf import require_transformers, resolve_device, silence_libraries
 
         require_transformers()
         silence_libraries()

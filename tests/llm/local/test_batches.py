@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.local.batches import MIN_SHARED_PREFIX, BatchBudget, group_by_prefix
+from ragworth.llm.local.runtime import MIN_SHARED_PREFIX, BatchBudget, group_by_prefix
 
 # Rows of few different tokens, many of which begin alike.
 STEMS = [[1] * 20, [1] * 12 + [2] * 12, [1] * 3, []]

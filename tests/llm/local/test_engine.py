@@ -161,9 +161,8 @@ def test_samples_follow_the_distribution(folder: Path) -> None:
 
 
 def test_both_ways_to_pick_a_token_pick_the_same() -> None:
-    from ragworth.llm.local.logits import pick_token
-    from ragworth.llm.local.runtime import SamplingDraw
-    from ragworth.llm.local.torch_decoding import _pick
+    from ragworth.llm.local.runtime import SamplingDraw, pick_token
+    from ragworth.llm.local.torch_runtime import _pick
 
     rng = np.random.default_rng(0)
     logits = rng.normal(scale=3, size=(200, 50)).astype(np.float32)
@@ -172,7 +171,7 @@ def test_both_ways_to_pick_a_token_pick_the_same() -> None:
         for u in rng.random(200)
     ]
     ours = _pick(torch.tensor(logits), draws).tolist()
-    theirs = [pick_token(row, draw) for row, draw in zip(logits, draws, strict=True)]
+    theirs = [pick_token(row, draw)[0] for row, draw in zip(logits, draws, strict=True)]
     assert sum(a != b for a, b in zip(ours, theirs, strict=True)) <= 1  # float32 against float64, at a boundary
     assert len(set(ours)) > 20
 
@@ -195,6 +194,11 @@ def test_the_probability_of_a_sequence_is_the_product_over_its_tokens(folder: Pa
     for value, found in zip(chosen.probabilities, scored, strict=True):
         assert math.log(value) == pytest.approx(sum(found.trace.logprobs), abs=1e-5)
     assert chosen.estimator == "sequence"
+
+
+def test_no_requests_have_no_responses(folder: Path) -> None:
+    model = open_tiny(folder)
+    assert model.choose([]) == model.score([]) == model.generate([]) == []
 
 
 def test_labels_that_cannot_be_told_apart_are_refused(folder: Path) -> None:
@@ -372,7 +376,7 @@ def test_attention_of_our_own_gives_the_same_as_the_librarys(family: str) -> Non
     import transformers
 
     from ragworth.llm.local import torch_runtime
-    from ragworth.llm.local.torch_decoding import TorchDecoding
+    from ragworth.llm.local.torch_runtime import TorchDecoding
 
     torch.manual_seed(2)
     shape = {"vocab_size": 120, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "pad_token_id": 0}

@@ -7,13 +7,19 @@ are padded at the end, where a causal model can't see it, and every sampled row 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from ragworth.llm.contract import (
+    LENGTH,
+    STOP,
     Card,
     Choose,
     Chosen,
@@ -26,34 +32,47 @@ from ragworth.llm.contract import (
     Scored,
     Trace,
     Usage,
+    text_before_stop,
 )
-from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
-from ragworth.llm.local.decoding import SampleInProgress, generate_all
-from ragworth.llm.local.loaded import LoadedModel
-from ragworth.llm.local.prompt_encoding import TAIL, EncodedPrompt, Tokenizer
-from ragworth.llm.local.runtime import RowLogprobs, TokenRow
+from ragworth.llm.local.prompt_encoding import TAIL, EncodedPrompt, PromptEncoder
+from ragworth.llm.local.runtime import (
+    GeneratingRuntime,
+    LoadedModel,
+    PrefixGroup,
+    RowLogprobs,
+    SamplingDraw,
+    TokenRow,
+    group_by_prefix,
+)
 from ragworth.llm.reasoning import drop_reasoning
 from ragworth.llm.truncation import fit_prompt
 
+R = TypeVar("R", Choose, Score)
 T = TypeVar("T")
 
 LOCAL_ABILITIES = frozenset({"generate", "logprobs", "entropies", "score", "choose"})
 """Abilities of every local model."""
 
+TOKENS_WITHOUT_TEXT = 8
+"""Tokens that may stand among those of a stop text and add nothing to it, such as parts of a character before it."""
+
+UNKNOWN_TOKEN = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
+TOKEN_ACROSS_BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
+
 
 class FittedPrompt(NamedTuple):
     """A prompt that fits, and how it was changed."""
 
-    written: EncodedPrompt
+    encoded: EncodedPrompt
     cut: int = 0
     limit: int = 0
 
     @property
     def ids(self) -> list[int]:
-        return self.written.ids
+        return self.encoded.ids
 
     def usage(self, new: int, seconds: float) -> Usage:
-        return Usage(len(self.ids), new, seconds, self.cut, self.written.defused, self.limit)
+        return Usage(len(self.ids), new, seconds, self.cut, self.encoded.defused, self.limit)
 
 
 class RequestRows(NamedTuple):
@@ -112,80 +131,63 @@ class Engine:
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
         """Label probabilities from the whole softmax."""
         with self._lock:
-            writer = self.loaded.writer
-            known: dict[tuple[str, str, str], list[int] | None] = {}
-
-            def ids(written: EncodedPrompt, label: str) -> list[int] | None:
-                key = (written.text[-TAIL:], written.blanks, label)
-                if key not in known:
-                    known[key] = writer.after(written, label)
-                return known[key]
-
-            texts = {label for request in requests for label in request.labels}
-            sizes = dict(zip(texts, map(len, writer.tokenizer.encode([*texts], whole=False)), strict=True))
+            encoder = self.loaded.writer
+            labels = sorted({label for request in requests for label in request.labels})
+            sizes = dict(zip(labels, map(len, encoder.tokenizer.encode(labels, whole=False)), strict=True))
             rooms = [
                 max(sizes[label] for label in request.labels) + 1 if request.estimator == "sequence" else 1
                 for request in requests
             ]
             fitted = self._fit_prompts([request.prompt for request in requests], rooms, continued=True)
+            encoded: dict[tuple[str, str, str], list[int] | None] = {}
+
+            def label_ids(prompt: EncodedPrompt, label: str) -> list[int] | None:
+                key = (prompt.text[-TAIL:], prompt.blanks, label)
+                if key not in encoded:
+                    encoded[key] = encoder.after(prompt, label)
+                return encoded[key]
+
             rows = [
-                one
-                if isinstance(one, Failure)
-                else _choice_rows(request, one, [ids(one.written, x) for x in request.labels])
-                for request, one in zip(requests, fitted, strict=True)
+                prompt
+                if isinstance(prompt, Failure)
+                else _choice_rows(request, prompt, [label_ids(prompt.encoded, label) for label in request.labels])
+                for request, prompt in zip(requests, fitted, strict=True)
             ]
-            return self._answer_rows(requests, rows, _label_probabilities)
+            return self._answer_rows(requests, rows, _build_chosen)
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
         """Log-probability and entropy at every token of the continuation."""
         with self._lock:
-            tokenizer, writer = self.loaded.writer.tokenizer, self.loaded.writer
-            made: list[RequestRows | Failure] = [Failure("not-asked")] * len(requests)
-            for exactly in (False, True):  # given tokens follow the unchanged prompt
-                numbers = [n for n, request in enumerate(requests) if bool(request.ids) == exactly]
-                if not numbers:
-                    continue
-                mine = [requests[n] for n in numbers]
-                given = [list(r.ids) for r in mine]
-                texts = given if exactly else tokenizer.encode([r.continuation for r in mine], whole=False)
-                rooms = [len(ids) + 1 for ids in texts]
-                fitted = self._fit_prompts([r.prompt for r in mine], rooms, continued=not exactly)
-                for n, request, one in zip(numbers, mine, fitted, strict=True):
-                    if isinstance(one, FittedPrompt):
-                        ids = list(request.ids) if exactly else writer.after(one.written, request.continuation)
-                        made[n] = _score_rows(one, ids) if self._has_tokens(ids or []) else UNKNOWN_TOKEN
-                    else:
-                        made[n] = one
+            rows: dict[int, RequestRows | Failure] = {}
+            for has_ids in (False, True):  # given tokens follow the unchanged prompt
+                numbers = [number for number, request in enumerate(requests) if bool(request.ids) == has_ids]
+                rows |= zip(numbers, self._score_rows([requests[number] for number in numbers], has_ids), strict=True)
+            decode = self.loaded.writer.tokenizer.decode
 
-            def result(request: Score, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Scored:
-                ids = tuple(wanted[0] for wanted in rows.rows[0].wanted)
-                texts = tuple(tokenizer.decode([token]) for token in ids)
-                trace = Trace(
-                    texts, tuple(v[0] for v in reads[0].logprobs), tuple(reads[0].entropies) or None, None, ids
-                )
-                return Scored(trace, rows.fitted.usage(len(texts), seconds))
+            def build(_: Score, answered: RequestRows, reads: list[RowLogprobs], seconds: float) -> Scored:
+                ids = [wanted[0] for wanted in answered.rows[0].wanted]
+                logprobs, entropies = [values[0] for values in reads[0].logprobs], tuple(reads[0].entropies)
+                trace = _build_trace(decode, ids, logprobs, entropies or None)
+                return Scored(trace, answered.fitted.usage(len(ids), seconds))
 
-            return self._answer_rows(requests, made, result)
+            return self._answer_rows(requests, [rows[number] for number in range(len(requests))], build)
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Greedy or sampled texts. Greedy repeats are equal and computed once."""
         with self._lock:
-            loaded = self.loaded
-            fitted = [
-                self._refusal(request) or one
-                for request, one in zip(
-                    requests,
-                    self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests]),
-                    strict=True,
-                )
+            fitted = self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests])
+            fitted = [self._refusal(request) or prompt for request, prompt in zip(requests, fitted, strict=True)]
+            samples = [
+                [Sample(request, prompt.ids, number) for number in range(request.n if request.temperature > 0 else 1)]
+                if isinstance(prompt, FittedPrompt)
+                else []
+                for request, prompt in zip(requests, fitted, strict=True)
             ]
-            wanted = [(r, one.ids) for r, one in zip(requests, fitted, strict=True) if isinstance(one, FittedPrompt)]
-            texts = iter(generate_all(loaded, wanted, self.share))
+            extend_samples(self.loaded, [sample for group in samples for sample in group], self.share)
+            decode = self.loaded.writer.tokenizer.decode
             return [
-                one
-                if isinstance(one, Failure)
-                else _build_generated(request, one, next(texts), loaded.writer.tokenizer)
-                for request, one in zip(requests, fitted, strict=True)
+                prompt if isinstance(prompt, Failure) else _build_generated(request, prompt, group, decode)
+                for request, prompt, group in zip(requests, fitted, samples, strict=True)
             ]
 
     def _refusal(self, request: Generate) -> Failure | None:
@@ -199,94 +201,208 @@ class Engine:
         self, prompts: Sequence[Prompt], rooms: Sequence[int], *, continued: bool = False
     ) -> list[FittedPrompt | Failure]:
         """Encode the prompts, each with room for more tokens."""
-        limit, writer = self.card.context_length, self.loaded.writer
-        fitted: list[FittedPrompt | Failure] = []
-        for prompt, room, written in zip(prompts, rooms, writer.ids(prompts, continued=continued), strict=True):
-            if not written.ids:
-                fitted.append(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
-                continue
-            if not self._has_tokens(written.ids):
-                fitted.append(UNKNOWN_TOKEN)
-                continue
-            if limit is None or len(written.ids) + room <= limit:
-                fitted.append(FittedPrompt(written))
-                continue
-            shorter = fit_prompt(prompt, limit - room, self.count) if self.card.cuts else None
-            if shorter is None:
-                why = f"{len(written.ids)} tokens and {room} to come; the model reads {limit}"
-                fitted.append(Failure("too-long", why, retry=False))
-            else:
-                (again,) = writer.ids([shorter[0]], continued=continued)
-                fitted.append(FittedPrompt(again, shorter[1], limit))
-        return fitted
+        encoded = self.loaded.writer.ids(prompts, continued=continued)
+        return [
+            self._fit_prompt(prompt, room, each, continued)
+            for prompt, room, each in zip(prompts, rooms, encoded, strict=True)
+        ]
+
+    def _fit_prompt(self, prompt: Prompt, room: int, encoded: EncodedPrompt, continued: bool) -> FittedPrompt | Failure:
+        limit, tokens = self.card.context_length, len(encoded.ids)
+        if not tokens:
+            return Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False)
+        if not self._has_tokens(encoded.ids):
+            return UNKNOWN_TOKEN
+        if limit is None or tokens + room <= limit:
+            return FittedPrompt(encoded)
+        shorter = fit_prompt(prompt, limit - room, self.count) if self.card.cuts else None
+        if shorter is None:
+            return Failure("too-long", f"{tokens} tokens and {room} to come; the model reads {limit}", retry=False)
+        return FittedPrompt(self.loaded.writer.ids([shorter[0]], continued=continued)[0], shorter[1], limit)
 
     def _has_tokens(self, ids: Sequence[int]) -> bool:
         """Whether the model has all these tokens. Ids may come from another model, or a mismatched tokenizer."""
         return not ids or (min(ids) >= 0 and max(ids) < self.loaded.runtime.tokens)
 
+    def _score_rows(self, requests: Sequence[Score], has_ids: bool) -> list[RequestRows | Failure]:
+        """The row that scores each continuation: the given ids, or its text."""
+        encoder = self.loaded.writer
+        texts = [request.continuation for request in requests]
+        ids = [request.ids for request in requests] if has_ids else encoder.tokenizer.encode(texts, whole=False)
+        rooms = [len(each) + 1 for each in ids]
+        rows: list[RequestRows | Failure] = []
+        for request, prompt in zip(
+            requests, self._fit_prompts([r.prompt for r in requests], rooms, continued=not has_ids), strict=True
+        ):
+            if isinstance(prompt, Failure):
+                rows.append(prompt)
+                continue
+            after = list(request.ids) if has_ids else encoder.after(prompt.encoded, request.continuation)
+            if after is None:
+                rows.append(TOKEN_ACROSS_BOUNDARY)
+            elif not after:
+                rows.append(Failure("empty-continuation", "there is nothing to score", retry=False))
+            elif not self._has_tokens(after):
+                rows.append(UNKNOWN_TOKEN)
+            else:
+                row = TokenRow([*prompt.ids, *after[:-1]], len(prompt.ids) - 1, [[token] for token in after])
+                rows.append(RequestRows(prompt, [row]))
+        return rows
+
     def _answer_rows(
         self,
-        requests: Sequence[Any],
-        made: Sequence[RequestRows | Failure],
-        result: Callable[[Any, RequestRows, list[RowLogprobs], float], T],
+        requests: Sequence[R],
+        request_rows: Sequence[RequestRows | Failure],
+        build: Callable[[R, RequestRows, list[RowLogprobs], float], T],
     ) -> list[T | Failure]:
-        """Read the rows of all requests in batches, and combine the results by request."""
-        rows = [row for one in made if isinstance(one, RequestRows) for row in one.rows]
-        reads = iter(self._read_rows(rows))
-        results: list[T | Failure] = []
-        for request, one in zip(requests, made, strict=True):
-            if isinstance(one, Failure):
-                results.append(one)
-            else:
-                found = [next(reads) for _ in one.rows]
-                results.append(result(request, one, [read for read, _ in found], sum(spent for _, spent in found)))
-        return results
+        """Read the rows of all requests in batches, and build the response to each request."""
+        reads = self._read_rows([row for each in request_rows if isinstance(each, RequestRows) for row in each.rows])
+        responses: list[T | Failure] = []
+        start = 0
+        for request, each in zip(requests, request_rows, strict=True):
+            if isinstance(each, Failure):
+                responses.append(each)
+                continue
+            part, start = reads[start : start + len(each.rows)], start + len(each.rows)
+            responses.append(build(request, each, [read for read, _ in part], sum(seconds for _, seconds in part)))
+        return responses
 
     def _read_rows(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
         """Read all rows; returns each with the seconds it took."""
-        found: dict[int, tuple[RowLogprobs, float]] = {}
-        loaded, ids = self.loaded, [row.ids for row in rows]
-        for group in group_by_prefix(ids, [row.first for row in rows], self.share):
-            shared = group.shared
-            prefix = loaded.runtime.prefix(ids[group.rows[0]][:shared]) if shared else None
+        reads: dict[int, tuple[RowLogprobs, float]] = {}
 
-            def work(
-                start: int, end: int, group: PrefixGroup = group, shared: int = shared, prefix: Any = prefix
-            ) -> None:
-                numbers = group.rows[start:end]
-                begun = time.perf_counter()
-                cut = [TokenRow(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
-                reads = loaded.runtime.read(cut, prefix)
-                spent = (time.perf_counter() - begun) / len(numbers)
-                found.update((n, (read, spent)) for n, read in zip(numbers, reads, strict=True))
+        def work(numbers: list[int], shared: int, prefix: Any) -> None:
+            begun = time.perf_counter()
+            rest = [TokenRow(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
+            batch = self.loaded.runtime.read(rest, prefix)
+            seconds = (time.perf_counter() - begun) / len(numbers)
+            reads.update((number, (read, seconds)) for number, read in zip(numbers, batch, strict=True))
 
-            loaded.budget.batches([len(ids[n]) - shared for n in group.rows], work)
-        return [found[n] for n in range(len(rows))]
+        ids = [row.ids for row in rows]
+        _work_in_batches(self.loaded, ids, [row.first for row in rows], self.share, [0] * len(rows), work)
+        return [reads[number] for number in range(len(rows))]
 
 
-UNKNOWN_TOKEN = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
-TOKEN_ACROSS_BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
+def _work_in_batches(
+    loaded: LoadedModel,
+    ids: Sequence[list[int]],
+    firsts: Sequence[int],
+    share: bool,
+    rooms: Sequence[int],
+    work: Callable[[list[int], int, Any], None],
+) -> None:
+    """Call ``work(rows, length of their prefix, prefix)`` for each batch; ``rooms`` are tokens to come in each row."""
+    for group in group_by_prefix(ids, firsts, share):
+        shared = group.shared
+        prefix = loaded.runtime.prefix(ids[group.rows[0]][:shared]) if shared else None
+
+        def batch(start: int, end: int, group: PrefixGroup = group, prefix: Any = prefix) -> None:
+            work(group.rows[start:end], group.shared, prefix)
+
+        lengths = [len(ids[row]) - shared + rooms[row] for row in group.rows]
+        loaded.budget.batches([*accumulate(reversed(lengths), max)][::-1], batch)
 
 
-def _score_rows(fitted: FittedPrompt, after: list[int] | None) -> RequestRows | Failure:
-    """The row that scores a continuation."""
-    if after is None:
-        return TOKEN_ACROSS_BOUNDARY
-    if not after:
-        return Failure("empty-continuation", "there is nothing to score", retry=False)
-    return RequestRows(
-        fitted, [TokenRow([*fitted.ids, *after[:-1]], len(fitted.ids) - 1, [[token] for token in after])]
-    )
+class Sample:
+    """A text in the making: its tokens so far and, in the end, why it ended."""
+
+    def __init__(self, request: Generate, prompt: list[int], number: int) -> None:
+        self.request = request
+        self.prompt = prompt
+        self.number = number
+        self.seconds = 0.0
+        self._stop_tokens = max((len(stop.encode("utf-8", "replace")) for stop in request.stop), default=0)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again, with the same random numbers: a batch that ran out of memory is retried.
+
+        They come from the seed, the sample's number and its prompt, and are independent of other requests.
+        """
+        digest = hashlib.blake2b(np.asarray(self.prompt, np.int64).tobytes(), digest_size=8).digest()
+        self.random = np.random.default_rng([self.request.seed, self.number, int.from_bytes(digest, "little")])
+        self.ids: list[int] = []
+        self.logprobs: list[float] = []
+        self.entropies: list[float] = []
+        self.text = self.finish = ""
+
+    def draw(self) -> SamplingDraw:
+        """How to pick the next token."""
+        request = self.request
+        uniform = self.random.random() if request.temperature > 0 else 0.0
+        return SamplingDraw(request.temperature, request.top_p, uniform, request.detail)
+
+    def add(self, token: int, logprob: float, entropy: float, encoder: PromptEncoder) -> None:
+        """Add a token, and check whether this is the end. The token that ends a turn is dropped."""
+        decode = encoder.tokenizer.decode
+        if token in encoder.ends:
+            self.end(STOP, decode(self.ids))
+            return
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.entropies.append(entropy)
+        before = self._text_before_stop(decode)
+        if before is not None:
+            self.end(STOP, before)
+        elif len(self.ids) >= self.request.max_tokens:
+            self.end(LENGTH, decode(self.ids))
+
+    def end(self, finish: str, text: str) -> None:
+        self.finish, self.text = finish, text
+
+    def _text_before_stop(self, decode: Callable[[list[int]], str]) -> str | None:
+        """The text before a stop text, if it has one. The whole text is decoded only if its last tokens have one."""
+        stop = self.request.stop
+        if not stop or text_before_stop(decode(self.ids[-self._stop_tokens - TOKENS_WITHOUT_TEXT :]), stop) is None:
+            return None
+        return text_before_stop(decode(self.ids), stop)
 
 
-def _choice_rows(request: Choose, fitted: FittedPrompt, found: list[list[int] | None]) -> RequestRows | Failure:
+def extend_samples(loaded: LoadedModel, samples: list[Sample], share: bool) -> None:
+    """Extend all samples until each has ended."""
+    runtime, encoder = loaded.runtime, loaded.writer
+    begun = time.perf_counter()
+    if isinstance(runtime, GeneratingRuntime):
+        asked = [(sample.request, sample.prompt, int(sample.random.integers(1 << 31))) for sample in samples]
+        for sample, written in zip(samples, runtime.generate(asked), strict=True):
+            for token, logprob in zip(written.ids, written.logprobs, strict=True):
+                if not sample.finish:  # texts end as with other models
+                    sample.add(token, logprob, math.nan, encoder)
+            if not sample.finish:
+                sample.end(written.finish, encoder.tokenizer.decode(sample.ids))
+            sample.seconds = (time.perf_counter() - begun) / len(samples)
+        return
+
+    def work(numbers: list[int], shared: int, prefix: Any) -> None:
+        begun, batch = time.perf_counter(), [samples[number] for number in numbers]
+        for sample in batch:
+            sample.restart()
+        state, alive = runtime.decode([sample.prompt[shared:] for sample in batch], prefix), batch
+        while True:
+            tokens = state.pick([sample.draw() for sample in alive])
+            for sample, token, logprob, entropy in zip(alive, *tokens, strict=True):
+                sample.add(int(token), logprob, entropy, encoder)
+            keep = [place for place, sample in enumerate(alive) if not sample.finish]
+            if not keep:
+                break
+            state.step([tokens.ids[place] for place in keep], keep)
+            alive = [alive[place] for place in keep]
+        for sample in batch:
+            sample.seconds = (time.perf_counter() - begun) / len(batch)
+
+    prompts = [sample.prompt for sample in samples]
+    rooms = [sample.request.max_tokens for sample in samples]
+    _work_in_batches(loaded, prompts, [len(ids) - 1 for ids in prompts], share, rooms, work)
+
+
+def _choice_rows(request: Choose, fitted: FittedPrompt, ids: list[list[int] | None]) -> RequestRows | Failure:
     """The rows that distinguish labels: one at the end of the prompt, and one for each label of several tokens."""
-    labels = [ids for ids in found if ids is not None]
-    if len(labels) < len(found):
+    labels = [label for label in ids if label is not None]
+    if len(labels) < len(ids):
         return TOKEN_ACROSS_BOUNDARY
     if not all(labels):
         return Failure("bad-label", "a label has no tokens", retry=False)
-    starts = [ids[:1] if request.estimator == "first-token" else ids for ids in labels]
+    starts = [label[:1] if request.estimator == "first-token" else label for label in labels]
     for i, start in enumerate(starts):
         for j, other in enumerate(starts):
             if i != j and other[: len(start)] == start:
@@ -300,39 +416,46 @@ def _choice_rows(request: Choose, fitted: FittedPrompt, found: list[list[int] | 
 
 
 def _ambiguity_message(request: Choose, i: int, j: int) -> str:
-    """Why two labels can't be distinguished."""
     if request.estimator == "first-token":
         return f"the labels {request.labels[i]!r} and {request.labels[j]!r} begin with the same token: use 'sequence'"
     return f"the label {request.labels[i]!r} is the beginning of {request.labels[j]!r}"
 
 
-def _label_probabilities(request: Choose, rows: RequestRows, reads: list[RowLogprobs], seconds: float) -> Chosen:
+def _build_chosen(request: Choose, answered: RequestRows, reads: list[RowLogprobs], seconds: float) -> Chosen:
     """Probabilities of labels: the first token's, times those of the following tokens."""
     logs = list(reads[0].logprobs[0])
     more = iter(reads[1:])
-    for i, length in enumerate(rows.lengths):
+    for number, length in enumerate(answered.lengths):
         if length > 1:
-            logs[i] += sum(value[0] for value in next(more).logprobs)
+            logs[number] += sum(value[0] for value in next(more).logprobs)
     values = tuple(math.exp(value) for value in logs)
-    return Chosen(values, values, values, request.estimator, rows.fitted.usage(1, seconds))
+    return Chosen(values, values, values, request.estimator, answered.fitted.usage(1, seconds))
 
 
 def _build_generated(
-    request: Generate, fitted: FittedPrompt, made: list[SampleInProgress], tokenizer: Tokenizer
+    request: Generate, fitted: FittedPrompt, samples: list[Sample], decode: Callable[[list[int]], str]
 ) -> Generated | Failure:
     """Build the texts with as much detail as requested; a failure if one of them is nothing but reasoning."""
     outputs = []
-    for sample in made:
+    for sample in samples:
         trace = None
         if request.detail != "text":
-            texts = tuple(tokenizer.decode([token]) for token in sample.ids)
             entropies = tuple(sample.entropies) if request.detail == "entropies" else None
-            trace = Trace(texts, tuple(sample.logprobs), entropies, None, tuple(sample.ids))
+            trace = _build_trace(decode, sample.ids, sample.logprobs, entropies)
         output = drop_reasoning(Output(sample.text, sample.finish, trace))
         if isinstance(output, Failure):
             return output
         outputs.append(output)
     if len(outputs) < request.n:
         outputs *= request.n  # greedy repeats are equal
-    new = sum(len(sample.ids) for sample in made)
-    return Generated(tuple(outputs), fitted.usage(new, sum(sample.seconds for sample in made)))
+    new = sum(len(sample.ids) for sample in samples)
+    return Generated(tuple(outputs), fitted.usage(new, sum(sample.seconds for sample in samples)))
+
+
+def _build_trace(
+    decode: Callable[[list[int]], str],
+    ids: Sequence[int],
+    logprobs: Sequence[float],
+    entropies: tuple[float, ...] | None,
+) -> Trace:
+    return Trace(tuple(decode([token]) for token in ids), tuple(logprobs), entropies, None, tuple(ids))

@@ -139,11 +139,6 @@ def read_tokenizer(path: Path) -> Any:
     return _read(path, lambda _, header: _build_tokenizer(header.fields))
 
 
-def check_header(path: Path) -> None:
-    """Refuse a damaged file before a library reads it that might trust its header."""
-    _read(path, lambda _, header: None)
-
-
 def build_encoder(tokenizer: Any, text: PromptFacts) -> PromptEncoder:
     """Build the encoder of a model's prompts."""
     render = load_chat_template(text.chat_template, text.special) if text.chat_template else None

@@ -15,10 +15,9 @@ from typing import Any
 from ragworth.core.cache import cache_folder
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.core.files import open_folder
-from ragworth.llm.fingerprint import fingerprint, sha256
 from ragworth.llm.local.adapter import Adapter, PeftAdapter, merge_deltas
-from ragworth.llm.local.batches import BatchBudget
-from ragworth.llm.local.loaded import LoadedModel
+from ragworth.llm.local.runtime import BatchBudget, LoadedModel
+from ragworth.llm.model_files import fingerprint, sha256
 
 QUANTISATION = "onnx int8 1"
 """Part of a model's identity: the number changes with what is computed."""

@@ -19,9 +19,18 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from ragworth.core.errors import ModelError, quote_short
-from ragworth.llm.local.batches import PrefixGroup, group_by_prefix
-from ragworth.llm.local.logits import entropy, log_softmax, pick_token, select_logprobs
-from ragworth.llm.local.runtime import NextTokens, RowLogprobs, SamplingDraw, TokenRow
+from ragworth.llm.local.runtime import (
+    NextTokens,
+    PrefixGroup,
+    RowLogprobs,
+    SamplingDraw,
+    TokenRow,
+    entropy,
+    group_by_prefix,
+    log_softmax,
+    pick_token,
+    select_logprobs,
+)
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]
@@ -151,7 +160,7 @@ class OnnxRuntime:
         self.context = context
         self.threads = threads or available_cores()
         self._path = path
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="ragworth-onnx")
+        self.pool = ThreadPoolExecutor(self.threads, thread_name_prefix="ragworth-onnx")
         self._alone = OnnxSession(path, 1)
         self.tokens = self._alone.tokens
 
@@ -174,7 +183,7 @@ class OnnxRuntime:
         alone = PrefixGroup([n for group in groups if not group.shared for n in group.rows], 0)
         groups = [*(group for group in groups if group.shared), alone]
         beginnings = [ids[group.rows[0]][: group.shared] if group.shared else [] for group in groups]
-        longer = self._pool.map(lambda beginning: self._extend_prefix(before, beginning), beginnings)
+        longer = self.pool.map(lambda beginning: self._extend_prefix(before, beginning), beginnings)
         tokens = sum(map(len, ids))
         parts = [
             ([group.rows[i] for i in part], after)
@@ -220,7 +229,7 @@ class OnnxRuntime:
         if len(parts) == 1:
             work(parts[0], self.together)
         else:
-            list(self._pool.map(lambda part: work(part, self._alone), parts))
+            list(self.pool.map(lambda part: work(part, self._alone), parts))
 
     def _split(self, lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         """Split rows into parts of similar length, longest first: each with so few of all ``tokens`` that all threads
@@ -263,15 +272,9 @@ class OnnxDecoding:
                 space[number, :, start:end] = new[i, :, : end - start]
 
     def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
-        """Pick a token for every row; log-probability and entropy are those of the unmodified distribution."""
-        picked = NextTokens([], [], [])
-        for logits, draw in zip(self._logits, draws, strict=True):
-            logs = log_softmax(logits)
-            token = pick_token(logits, draw)
-            picked.ids.append(token)
-            picked.logprobs.append(float(logs[token]))
-            picked.entropies.append(float(entropy(logs)))
-        return picked
+        """Pick a token for every row."""
+        picks = self._runtime.pool.map(pick_token, self._logits, draws)
+        return NextTokens(*(list(column) for column in zip(*picks, strict=True)))
 
     def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
         """Extend the rows that continue, and drop the others."""

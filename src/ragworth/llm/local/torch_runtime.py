@@ -8,22 +8,18 @@ ever exists. A prefix shared by all rows is read once.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from transformers import DynamicCache
 
 from ragworth.core.errors import ModelError
+from ragworth.core.resources import find_shortage
 from ragworth.llm.local.float8 import Float8Linear, to_float8
-from ragworth.llm.local.runtime import RowLogprobs, TokenRow
-from ragworth.llm.local.torch_decoding import (
-    SharedPrefix,
-    TorchDecoding,
-    row_entropies,
-    torch_errors,
-)
+from ragworth.llm.local.runtime import BatchBudget, NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 MAX_LOGITS = 1 << 26
 """Maximum logits in memory while computing probabilities and entropies."""
@@ -40,6 +36,43 @@ MAX_DISTANCE = 0.5
 ROTATION = "apply_rotary_pos_emb"
 """Function that rotates queries and keys by their position, in the transformers library's module of a family."""
 
+BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
+"""PyTorch's warnings about CPUs without bfloat16 instructions."""
+
+
+class SharedPrefix(DynamicCache):
+    """Keys and values of a prefix, given to every row of a batch and never extended."""
+
+    ids: list[int]
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, layer_idx: int, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        keys, values = self.repeated(layer_idx, key_states.shape[0])
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+
+    def repeated(self, number: int, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of a layer, for each of so many rows."""
+        layer = self.layers[number]
+        return layer.keys.expand(rows, -1, -1, -1), layer.values.expand(rows, -1, -1, -1)
+
+
+def build_batch_budget(model: Any, tokens: int) -> BatchBudget:
+    """Set the size of batches: a share of the free memory, divided by the memory of one token's activations."""
+    device = next(model.parameters()).device
+    if tokens:
+        return BatchBudget(tokens, tokens)
+    if device.type != "cuda":
+        return BatchBudget(4096, 64)
+    free, _ = torch.cuda.mem_get_info(device)
+    config = model.config.get_text_config()
+    # Keys and values of all layers, and a few copies of the widest activation.
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    cached = 4 * config.num_hidden_layers * heads * width
+    passing = 16 * (getattr(config, "intermediate_size", None) or 4 * config.hidden_size)
+    return BatchBudget(max(1024, min(65536, int(0.6 * free / (cached + passing)))), 1024)
+
 
 class TorchRuntime:
     """A loaded causal language model.
@@ -50,7 +83,6 @@ class TorchRuntime:
 
     def __init__(self, model: Any, name: str, *, float8: bool = False, compiled: bool = False) -> None:
         self.name = name
-        self.context: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
         self._model = model.eval()
         self.config = model.config
         self._body = model.get_decoder() if hasattr(model, "get_decoder") else model.base_model
@@ -62,11 +94,13 @@ class TorchRuntime:
         if self._own_attention:
             _register_attention()
             model.set_attn_implementation(ATTENTION)
-        self._rotation = _compile(self._body) if compiled and not float8 else None
+        if compiled and not float8:
+            _compile(self._body)
         self._check()
         if float8:
             to_float8(self._body)
-            self._rotation = _compile(self._body) if compiled else None
+            if compiled:
+                _compile(self._body)
             self._check_rounding()
 
     @torch.inference_mode()
@@ -89,26 +123,21 @@ class TorchRuntime:
             width = max(len(tokens) for tokens in wanted)
             padded = torch.tensor([tokens + [0] * (width - len(tokens)) for tokens in wanted], device=self.device)
             index = torch.tensor(at, device=self.device)
-            logs, entropies = [], []
-            for part, tokens in zip(*(t.split(self.chunk) for t in (index, padded)), strict=True):
-                logits = self.logits(hidden[part[:, 0], part[:, 1]])
+            parts = []
+            for places, tokens in zip(index.split(self.chunk), padded.split(self.chunk), strict=True):
+                logits = self.logits(hidden[places[:, 0], places[:, 1]])
                 total = logits.logsumexp(-1, keepdim=True)
-                logs.append(logits.gather(1, tokens) - total)
-                entropies.append(row_entropies(logits, total))
-            found = torch.cat(logs).tolist()
-            chaos = torch.cat(entropies).tolist()
-        reads, start = [], 0
-        for row in rows:
-            end = start + len(row.wanted)
-            values = [line[: len(w)] for line, w in zip(found[start:end], row.wanted, strict=True)]
-            reads.append(RowLogprobs(values, chaos[start:end]))
-            start = end
-        return reads
+                parts.append((logits.gather(1, tokens) - total, row_entropies(logits, total)))
+            logs, entropies = (iter(torch.cat(values).tolist()) for values in zip(*parts, strict=True))
+        return [
+            RowLogprobs([next(logs)[: len(tokens)] for tokens in row.wanted], [next(entropies) for _ in row.wanted])
+            for row in rows
+        ]
 
     def decode(self, rows: Sequence[list[int]], prefix: SharedPrefix | None = None) -> TorchDecoding:
         """Read the rows and keep their keys and values for extension."""
-        state: TorchDecoding = TorchDecoding(self, rows, prefix, padded_in_front=_has_windows(self._model))
-        return state
+        decoding: TorchDecoding = TorchDecoding(self, rows, prefix, padded_in_front=_has_windows(self._model))
+        return decoding
 
     @property
     def chunk(self) -> int:
@@ -122,8 +151,7 @@ class TorchRuntime:
 
     def hidden(self, ids: torch.Tensor, cache: Any = None, **kwargs: Any) -> torch.Tensor:
         """Hidden states of the last layer."""
-        with self._rotation.used() if self._rotation is not None else nullcontext():
-            out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
+        out = self._body(input_ids=ids, past_key_values=cache, use_cache=cache is not None, **kwargs)
         hidden: torch.Tensor = out.last_hidden_state
         return hidden
 
@@ -187,56 +215,39 @@ class TorchRuntime:
             )
 
 
-def _compile(body: Any) -> Rotation | None:
-    """Compile the parts that move much memory for little arithmetic; attention and caches stay as they are.
-
-    Returns the family's rotation of queries and keys, compiled.
-    """
+def _compile(body: Any) -> None:
+    """Compile the parts that move much memory for little arithmetic; attention and caches stay as they are."""
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, RECOMPILE_LIMIT)
-    families = set()
     for module in body.modules():
         if isinstance(module, Float8Linear) or type(module).__name__.endswith(("Norm", "MLP")):
             module.compile()
         if type(module).__name__.endswith("Attention"):
-            families.add(type(module).__module__)
-    family = sys.modules[families.pop()] if len(families) == 1 else None
-    plain = getattr(family, ROTATION, None)
-    return None if plain is None else Rotation(family, plain, _compile_rotation(plain))
+            _compile_rotation(sys.modules[type(module).__module__])
 
 
-def _compile_rotation(plain: Any) -> Any:
-    """Compile a rotation for the heads and their width as they are.
+def _compile_rotation(family: Any) -> None:
+    """Compile a family's rotation of queries and keys, for its models on a GPU.
 
-    PyTorch makes variables of the sizes that it sees change, as these do if a process uses two models of a family. With
-    all sizes as variables, the rotation takes ten times as long. Some families rotate one at a time, and have no keys.
+    PyTorch makes variables of the sizes that it sees change, as the number of heads and their width do if a process
+    uses two models of a family. With all sizes as variables, the rotation takes ten times as long. Some families rotate
+    one at a time, and have no keys.
     """
+    plain = getattr(family, ROTATION, None)
+    if plain is None or hasattr(plain, "compiled"):
+        return
     compiled = torch.compile(plain)
 
     def rotate(*args: Any, **kwargs: Any) -> Any:
         states = [each for each in args[:2] if isinstance(each, torch.Tensor) and each.ndim == 4]
+        if not (states and states[0].is_cuda):
+            return plain(*args, **kwargs)
         if len(states) == 2:
             for each in states:
                 torch._dynamo.mark_static(each, [1, 3])
         return compiled(*args, **kwargs)
 
-    return rotate
-
-
-class Rotation(NamedTuple):
-    """A function of the transformers library, and the compiled one that stands in its place while a model is read."""
-
-    family: Any
-    plain: Any
-    compiled: Any
-
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """Replace the library's function for a while: other models of the family don't get the compiled one."""
-        setattr(self.family, ROTATION, self.compiled)
-        try:
-            yield
-        finally:
-            setattr(self.family, ROTATION, self.plain)
+    rotate.compiled = compiled  # type: ignore[attr-defined]
+    setattr(family, ROTATION, rotate)
 
 
 def _has_windows(model: Any) -> bool:
@@ -286,3 +297,124 @@ def _register_attention() -> None:
 
     AttentionInterface.register(ATTENTION, attend)
     AttentionMaskInterface.register(ATTENTION, mask_of)
+
+
+class TorchDecoding:
+    """Rows being extended.
+
+    Prompts are padded at the end, and the padding is masked from then on. A model with a sliding window would lose part
+    of it to the padding, so its prompts are padded in front, including the prefix.
+    """
+
+    @torch.inference_mode()
+    def __init__(
+        self,
+        runtime: TorchRuntime,
+        rows: Sequence[list[int]],
+        prefix: SharedPrefix | None,
+        *,
+        padded_in_front: bool = False,
+    ) -> None:
+        self._runtime = runtime
+        self._cache = DynamicCache(config=runtime.config)
+        with torch_errors():
+            if padded_in_front:
+                self._read_padded_in_front([[*(prefix.ids if prefix else []), *row] for row in rows])
+            else:
+                self._read_padded_at_the_end(rows, prefix)
+
+    def _read_padded_at_the_end(self, rows: Sequence[list[int]], prefix: SharedPrefix | None) -> None:
+        device = self._runtime.device
+        before = 0
+        if prefix is not None:
+            before = int(prefix.get_seq_length())
+            for number in range(len(prefix.layers)):
+                self._cache.update(*prefix.repeated(number, len(rows)), number)
+        ids = self._runtime.pad(rows)
+        hidden = self._runtime.hidden(ids, self._cache)
+        lengths = torch.tensor([len(row) for row in rows], device=device)
+        self.hidden = hidden[torch.arange(len(rows), device=device), lengths - 1]
+        self._positions = lengths + before
+        seen = torch.arange(ids.shape[1], device=device)[None] < lengths[:, None]
+        self._mask = torch.cat([seen.new_ones(len(rows), before), seen], dim=1)
+
+    def _read_padded_in_front(self, rows: Sequence[list[int]]) -> None:
+        device, longest = self._runtime.device, max(len(row) for row in rows)
+        ids = torch.tensor([[0] * (longest - len(row)) + row for row in rows], device=device)
+        self._positions = torch.tensor([len(row) for row in rows], device=device)
+        self._mask = torch.arange(longest, device=device)[None] >= longest - self._positions[:, None]
+        places = (self._mask.long().cumsum(-1) - 1).clamp(min=0)
+        hidden = self._runtime.hidden(ids, self._cache, attention_mask=self._mask.long(), position_ids=places)
+        self.hidden = hidden[:, -1]
+
+    @torch.inference_mode()
+    def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
+        """Pick a token for every row; entropies are computed if any row asks for them."""
+        parts, chunk = [], self._runtime.chunk
+        with torch_errors():
+            for number, hidden in enumerate(self.hidden.split(chunk)):
+                logits = self._runtime.logits(hidden)
+                total = logits.logsumexp(-1, keepdim=True)
+                ids = _pick(logits, draws[number * chunk :][:chunk])
+                wanted = any(draw.detail == "entropies" for draw in draws)
+                entropies = row_entropies(logits, total) if wanted else torch.full_like(total[:, 0], torch.nan)
+                parts.append((ids, (logits.gather(1, ids[:, None]) - total)[:, 0], entropies))
+        return NextTokens(*(torch.cat(values).tolist() for values in zip(*parts, strict=True)))
+
+    @torch.inference_mode()
+    def step(self, ids: Sequence[int], keep: Sequence[int]) -> None:
+        """Extend the rows that continue, and drop the others."""
+        with torch_errors():
+            if len(keep) < len(self._mask):
+                index = torch.tensor(keep, device=self._mask.device)
+                self._cache.batch_select_indices(index)
+                self._mask, self._positions = self._mask[index], self._positions[index]
+            self._mask = torch.cat([self._mask, self._mask.new_ones(len(keep), 1)], dim=1)
+            new = torch.tensor(ids, device=self._mask.device)[:, None]
+            self.hidden = self._runtime.hidden(
+                new, self._cache, attention_mask=self._mask.long(), position_ids=self._positions[:, None]
+            )[:, 0]
+            self._positions = self._positions + 1
+
+
+def row_entropies(logits: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    """Entropy in nats of each row of logits; a token of probability 0 adds nothing."""
+    logs = logits - total
+    return -torch.where(logs > -1e4, logs.exp() * logs, 0.0).sum(-1)
+
+
+def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
+    """For each row: greedy, or where the uniform number falls among the tokens in descending order of probability."""
+    greedy = logits.argmax(-1)
+    if all(draw.temperature <= 0 for draw in draws):
+        return greedy
+    heat, nucleus, uniform = torch.tensor([draw[:3] for draw in draws], device=logits.device, dtype=logits.dtype).T[
+        ..., None
+    ]
+    drawn = heat > 0
+    probabilities, order = (logits / torch.where(drawn, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
+    reached = probabilities.cumsum(-1)
+    # The smallest set with probability top_p: all tokens whose predecessors sum to less.
+    last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
+    place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
+    return torch.where(drawn[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
+
+
+@contextmanager
+def torch_errors() -> Iterator[None]:
+    """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
+
+    On a CPU without bfloat16 instructions, PyTorch warns that it falls back to slower kernels. The results are right,
+    and users who chose bfloat16 can do nothing about it.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=BFLOAT16_WARNING, category=UserWarning)
+            yield
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        raise MemoryError(str(error)) from error
+    except RuntimeError as error:
+        if "not enough memory" in str(error) or find_shortage(error) == "memory":
+            raise MemoryError(str(error)) from error
+        raise

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ragworth.core.errors import ModelError
-from ragworth.llm.fingerprint import unexpected_files, warn_unknown_weights
+from ragworth.llm.model_files import unexpected_files, warn_unknown_weights
 from ragworth.retrieval import encoders
 from ragworth.retrieval.encoders import encoder_folder
 from ragworth.retrieval.encoders.contract import Floats

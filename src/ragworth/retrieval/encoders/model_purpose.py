@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 
 from ragworth.core.errors import ModelError
-from ragworth.llm.hub import first_line
+from ragworth.llm.model_files import first_line
 from ragworth.retrieval.encoders.encoder_folder import read_json
 
 

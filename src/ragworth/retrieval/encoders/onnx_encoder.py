@@ -22,8 +22,7 @@ import numpy as np
 
 from ragworth.core.cache import cache_folder
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import first_line
+from ragworth.llm.model_files import fingerprint, first_line
 from ragworth.retrieval.artifact_cache import digest, load_or_build
 from ragworth.retrieval.encoders import encoder_folder as folders
 from ragworth.retrieval.encoders.contract import Floats, Role, normalize

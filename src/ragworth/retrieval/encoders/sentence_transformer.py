@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.llm.fingerprint import IDENTITY_SUFFIXES, fingerprint
-from ragworth.llm.hub import find_snapshot
+from ragworth.llm.model_files import IDENTITY_SUFFIXES, find_snapshot, fingerprint
 from ragworth.retrieval.artifact_cache import digest
 from ragworth.retrieval.encoders.contract import Floats, Role, normalize
 from ragworth.retrieval.encoders.encoder_folder import EncoderConfig, read_json
@@ -158,7 +157,7 @@ def _require_sparse(folder: Path) -> None:
 
 def _open_model(kind: Any, folder: Path) -> Any:
     """Load a model of the library from its folder only, without log messages."""
-    from ragworth.llm.local.torch_device import silence_libraries
+    from ragworth.llm.hf import silence_libraries
 
     silence_libraries()
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)

@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from ragworth.core.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.contract import Prompt, PromptMessage, Span
-from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import find_snapshot, local_folder
+from ragworth.llm.model_files import find_snapshot, fingerprint, local_folder
 from ragworth.llm.truncation import fit_prompt
 from ragworth.retrieval.encoders.model_purpose import ModelPurpose, architectures, check_purpose, model_errors
 from ragworth.retrieval.rerankers.score_cache import TextPair
@@ -99,7 +98,7 @@ class PairScorer:
         import torch
         import transformers
 
-        from ragworth.llm.local.torch_device import resolve_device, silence_libraries
+        from ragworth.llm.hf import resolve_device, silence_libraries
 
         silence_libraries()
         self.check()

@@ -12,7 +12,7 @@ from typing import ClassVar
 from ragworth.core.errors import InputError, quote_short
 from ragworth.judging.contract import option as named
 from ragworth.judging.text_lookup import TextLookup
-from ragworth.llm.fingerprint import fingerprint
+from ragworth.llm.model_files import fingerprint
 from ragworth.retrieval.artifact_cache import digest
 from ragworth.retrieval.contract import StepContext, argument
 from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput, order_by_score

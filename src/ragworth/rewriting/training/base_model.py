@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from ragworth.core.errors import InputError, MissingExtraError
 from ragworth.llm.embedded import weights_file
-from ragworth.llm.fingerprint import fingerprint
-from ragworth.llm.hub import local_folder
 from ragworth.llm.local.adapter import EMBEDDED_BASE
 from ragworth.llm.local.prompt_encoding import PromptEncoder
+from ragworth.llm.model_files import fingerprint, local_folder
 
 PACKAGES = ("torch", "transformers", "trl", "peft", "datasets", "accelerate")
 
@@ -66,8 +65,7 @@ def find_base(spec: str) -> BaseFiles:
 
 def load_base(base: BaseFiles) -> TrainableModel:
     """Load a base model in single precision."""
-    from ragworth.llm.hf import build_prompt_encoder, load_folder
-    from ragworth.llm.local.torch_device import silence_libraries
+    from ragworth.llm.hf import build_prompt_encoder, load_folder, silence_libraries
 
     silence_libraries()
     if base.path.is_file():

@@ -1,4 +1,4 @@
-"""Fingerprint a model's files: a short hash of everything that determines its output."""
+"""A model's files: where they are, and a fingerprint of everything in them that determines its output."""
 
 from __future__ import annotations
 
@@ -13,8 +13,39 @@ from ragworth.core.cache import cache_folder
 from ragworth.core.errors import FormatError, ModelError
 from ragworth.core.files import write_output
 
+MODEL_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
+"""Files to read of a model."""
+
 IDENTITY_SUFFIXES = (".safetensors", ".json", ".jinja", ".model", ".txt", ".gguf")
 """Kinds of files in a model's folder that can change its output."""
+
+
+def local_folder(path: Path) -> Path | None:
+    """Check a model's folder; None if there is no folder."""
+    if not path.is_dir():
+        return None
+    if not (path / "config.json").is_file():
+        raise ModelError("it has no config.json", file=str(path), expected="a transformers model's folder")
+    return path
+
+
+def find_snapshot(what: str, name: str, revision: str, download: bool, more: Sequence[str] = ()) -> Path | None:
+    """Find a hub model in the local cache, or download it; None if it isn't there. ``what`` is for messages."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    patterns = [*MODEL_FILES, *more]
+    try:
+        return Path(snapshot_download(name, revision=revision, local_files_only=not download, allow_patterns=patterns))
+    except LocalEntryNotFoundError:
+        return None
+    except (HFValidationError, HfHubHTTPError) as error:
+        raise ModelError(f"the {what} {name!r} is not available: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """First line of a library's error, without its hints."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
 
 
 def fingerprint(path: Path) -> str:
@@ -60,11 +91,11 @@ def sha256(path: Path) -> str:
     key = f"{facts.st_dev} {facts.st_ino} {facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}"
     memory = cache_folder() / "hashes" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
     with suppress(OSError, ValueError, KeyError):
-        kept = json.loads(memory.read_text())
-        if kept["of"] == key:
-            return str(kept["sha256"])
+        stored = json.loads(memory.read_text())
+        if stored["of"] == key:
+            return str(stored["sha256"])
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(OSError, FormatError):  # a cache that can't be written to only costs time
-        write_output(memory, json.dumps({"of": key, "sha256": found}).encode())
-    return found
+        write_output(memory, json.dumps({"of": key, "sha256": digest}).encode())
+    return digest
