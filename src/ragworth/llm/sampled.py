@@ -24,7 +24,7 @@ from ragworth.stats.range_intervals import plain_wilson_interval
 
 
 class SampledModel:
-    """Samples a model ``samples`` times at a temperature and counts which label its answers begin with.
+    """Samples a model at a temperature, and counts which label its answers begin with.
 
     Each share comes with a 95 % confidence interval of the probability (Wilson's, for a binomial count). An answer
     counts for the longest label that it begins with as a whole word, ignoring leading blanks, case, quotation marks and
@@ -43,7 +43,12 @@ class SampledModel:
             )
         self._model = model
         self._generator: GeneratingModel = model
-        self._ask = (max_tokens, float(temperature), seed, samples)
+        self._sampling: dict[str, Any] = {
+            "max_tokens": max_tokens,
+            "temperature": float(temperature),
+            "seed": seed,
+            "n": samples,
+        }
         self.batch = max(1, model.batch // samples)
         self.reasoning_tokens = int(getattr(model, "reasoning_tokens", 0))
         self.choice_tokens = samples * (max_tokens + self.reasoning_tokens)
@@ -53,21 +58,21 @@ class SampledModel:
     @property
     def card(self) -> Card:
         """The model's own card, with another quantisation."""
-        return self._asked(self._model.card)
+        return self._sampled_card(self._model.card)
 
     @property
     def partial(self) -> Card | None:
         """The card as far as known without calling an endpoint."""
         own: Card | None = getattr(self._model, "partial", None)
-        return None if own is None else self._asked(own)
+        return None if own is None else self._sampled_card(own)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         return tuple(getattr(self._model, "warnings", ()))
 
-    def _asked(self, own: Card) -> Card:
-        max_tokens, temperature, seed, samples = self._ask
-        how = f"{samples} samples, temperature {temperature:g}, {max_tokens} tokens, seed {seed}"
+    def _sampled_card(self, own: Card) -> Card:
+        way = self._sampling
+        how = f"{way['n']} samples, temperature {way['temperature']:g}, {way['max_tokens']} tokens, seed {way['seed']}"
         abilities = (own.abilities - {"score"}) | {"choose", "generate"}  # also before an endpoint was asked
         return replace(own, backend=f"sampled:{own.backend} ({how})", abilities=abilities)
 
@@ -81,28 +86,25 @@ class SampledModel:
         return self._generator.generate(requests)
 
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-        max_tokens, temperature, seed, samples = self._ask
-        asked = [
-            Generate(r.prompt, max_tokens=max_tokens, temperature=temperature, seed=seed, n=samples) for r in requests
-        ]
+        samples = self._generator.generate([Generate(request.prompt, **self._sampling) for request in requests])
         return [
             sampled if isinstance(sampled, Failure) else _count_labels(request, sampled)
-            for request, sampled in zip(requests, self._generator.generate(asked), strict=True)
+            for request, sampled in zip(requests, samples, strict=True)
         ]
 
 
-def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
+def _count_labels(request: Choose, sampled: Generated) -> Chosen | Failure:
     """Shares of the samples that begin with each label, with their intervals; a failure if a sample is incomplete."""
-    if made.is_withheld:
-        return Failure("refused", WITHHELD, False, made.usage)
-    begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in made.outputs]
+    if sampled.is_withheld:
+        return Failure("refused", WITHHELD, False, sampled.usage)
+    begins = [output.text.lstrip(" \t\r\n\"'*`").casefold() for output in sampled.outputs]
     labels = [label.strip().casefold() for label in request.labels]
-    open_ended = [text for text, output in zip(begins, made.outputs, strict=True) if output.finish == LENGTH]
+    open_ended = [text for text, output in zip(begins, sampled.outputs, strict=True) if output.finish == LENGTH]
     # A whole label is one, as with max_tokens=1, unless a longer one begins with it.
     undecided = sum(any(label.startswith(text) and label != text for label in labels) for text in open_ended)
     if undecided:
         detail = f"{undecided} of {format_count(len(begins), 'sample')} ended within a label, at the greatest length: "
-        return Failure("truncated", f"{detail}raise the option max_tokens", False, made.usage)
+        return Failure("truncated", f"{detail}raise the option max_tokens", False, sampled.usage)
     counts = [0] * len(labels)
     for text in begins:
         matching = [i for i, label in enumerate(labels) if _starts_with_label(text, label)]
@@ -115,7 +117,7 @@ def _count_labels(request: Choose, made: Generated) -> Chosen | Failure:
         tuple(low for low, _ in bounds),
         tuple(high for _, high in bounds),
         f"sampled({number})",
-        made.usage,
+        sampled.usage,
     )
 
 

@@ -13,11 +13,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ragworth.core.errors import ModelError, quote_short
 from ragworth.core.nested_text import parse_json
 from ragworth.llm.contract import (
     ABILITIES,
+    LENGTH,
+    STOP,
     Card,
     Choose,
     Chosen,
@@ -31,6 +34,7 @@ from ragworth.llm.contract import (
     Scored,
     Trace,
     Usage,
+    text_before_stop,
 )
 
 ScriptedReply = str | Mapping[str, float] | float | Trace | Failure
@@ -44,9 +48,7 @@ class Scripted:
 
     Parameters
     ----------
-    script: from a request to a text (generate), a mapping of label to probability (choose), a log-probability
-        for each token (score), a `Trace` (generate or score), or a `Failure`; or a mapping from the last message of
-        a prompt to these.
+    script: from a request to a reply; or a mapping from the last message of a prompt to replies, ``*`` for all others.
     entropy: of every token, in nats, if the script gives no trace.
     error: share of calls that fail, drawn from the prompt and the number of the attempt, so that runs repeat.
     abilities: the model's abilities; all by default.
@@ -70,7 +72,7 @@ class Scripted:
             raise ModelError(f"batch is {batch} and concurrency {concurrency}", expected="1 or more")
         if not 0 <= error <= 1:
             raise ModelError(f"error is {error}", expected="a share from 0 to 1")
-        self._script = script if callable(script) else _by_last_message(script)
+        self._script = script
         self._entropy = entropy
         self._error = error
         self._seconds = seconds
@@ -89,98 +91,82 @@ class Scripted:
         """Nothing to let go of."""
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
-        return [self._generated(request) for request in requests]
+        return [self._generate(request) for request in requests]
 
     def score(self, requests: Sequence[Score]) -> list[Scored | Failure]:
-        return [self._scored(request) for request in requests]
+        return [self._score(request) for request in requests]
 
     def choose(self, requests: Sequence[Choose]) -> list[Chosen | Failure]:
-        return [self._chosen(request) for request in requests]
+        return [self._choose(request) for request in requests]
 
-    def _reply(self, request: Request, room: int) -> ScriptedReply:
-        """The script's reply, unless a fault comes first."""
+    def _reply(self, request: Request, room: int, kinds: tuple[type, ...], expected: str) -> Any:
+        """The script's reply of some kinds, or a failure: the prompt is too long, a fault, or one of the script."""
         self.calls += 1
         time.sleep(self._seconds)
         limit, tokens = self.card.context_length, self.count(request.prompt)
         if limit is not None and tokens + room > limit:
             return Failure("too-long", f"{tokens} tokens and {room} to come; the model reads {limit}", retry=False)
-        return self._fault(request) or self._script(request)
+        if self._is_fault(request):
+            return Failure("server-error", "scripted fault")
+        if callable(self._script):
+            reply: ScriptedReply | None = self._script(request)
+        else:
+            last = request.prompt.messages[-1].content
+            reply = self._script.get(last, self._script.get("*"))
+            if reply is None:
+                return Failure("not-scripted", f"nothing is scripted for {quote_short(last)}", retry=False)
+        if not isinstance(reply, (*kinds, Failure)):
+            raise ModelError(f"the script gave {quote_short(reply)}, not {expected}", expected=expected)
+        return reply
 
-    def _fault(self, request: Request) -> Failure | None:
+    def _is_fault(self, request: Request) -> bool:
         if not self._error:
-            return None
+            return False
         key = hashlib.blake2b(repr(request).encode("utf-8", "replace"), digest_size=8).digest()
         number = self._tries[key] = self._tries.get(key, 0) + 1
-        is_drawn = random.Random(f"{number} {key.hex()}").random() < self._error
-        return Failure("server-error", "scripted fault") if is_drawn else None
+        return random.Random(f"{number} {key.hex()}").random() < self._error
 
     def _usage(self, prompt: Prompt, new: int) -> Usage:
         return Usage(self.count(prompt), new, self._seconds)
 
-    def _generated(self, request: Generate) -> Generated | Failure:
-        reply = self._reply(request, request.max_tokens)
+    def _generate(self, request: Generate) -> Generated | Failure:
+        reply = self._reply(request, request.max_tokens, (str, Trace), "a text to generate")
         if isinstance(reply, Failure):
             return reply
+        finish, trace = STOP, reply
         if isinstance(reply, Trace):
-            return self._traced(request, reply)
-        if not isinstance(reply, str):
-            raise ModelError(f"the script gave {quote_short(reply)} for a text to generate", expected="a string")
-        places = [place for stop in request.stop if (place := reply.find(stop)) >= 0]
-        reply = reply[: min(places)] if places else reply
-        words = reply.split(" ")[: request.max_tokens]
-        finish = "length" if len(words) < len(reply.split(" ")) else "stop"
-        trace = None
-        if request.detail != "text":
-            entropies = (self._entropy,) * len(words) if request.detail == "entropies" else None
-            trace = Trace(tuple(words), (-self._entropy,) * len(words), entropies)
-        output = Output(" ".join(words), finish, trace)
-        return Generated((output,) * request.n, self._usage(request.prompt, len(words) * request.n))
-
-    def _traced(self, request: Generate, reply: Trace) -> Generated:
-        """The tokens of a trace as a text, with as much detail as requested."""
-        trace = None if request.detail == "text" else reply
-        if trace is not None and request.detail == "logprobs":
+            text = "".join(reply.tokens)
+        else:
+            before = text_before_stop(reply, request.stop)
+            words = (reply if before is None else before).split(" ")
+            if len(words) > request.max_tokens:
+                words, finish = words[: request.max_tokens], LENGTH
+            text = " ".join(words)
+            trace = Trace(tuple(words), (-self._entropy,) * len(words), (self._entropy,) * len(words))
+        new = len(trace.tokens)
+        if request.detail == "text":
+            trace = None
+        elif request.detail == "logprobs":
             trace = trace._replace(entropies=None, bounds=None)
-        output = Output("".join(reply.tokens), "stop", trace)
-        return Generated((output,) * request.n, self._usage(request.prompt, len(reply.tokens) * request.n))
+        return Generated((Output(text, finish, trace),) * request.n, self._usage(request.prompt, new * request.n))
 
-    def _scored(self, request: Score) -> Scored | Failure:
+    def _score(self, request: Score) -> Scored | Failure:
         words = tuple(request.continuation.split())
-        reply = self._reply(request, len(words))
+        reply = self._reply(request, len(words), (int, float, Trace), "a number for a continuation to score")
         if isinstance(reply, Failure):
             return reply
-        if isinstance(reply, Trace):
-            return Scored(reply, self._usage(request.prompt, len(reply.tokens)))
-        if not isinstance(reply, int | float):
-            raise ModelError(f"the script gave {quote_short(reply)} for a continuation to score", expected="a number")
-        trace = Trace(words, (float(reply),) * len(words), (self._entropy,) * len(words))
-        return Scored(trace, self._usage(request.prompt, len(words)))
+        if not isinstance(reply, Trace):
+            reply = Trace(words, (float(reply),) * len(words), (self._entropy,) * len(words))
+        return Scored(reply, self._usage(request.prompt, len(reply.tokens)))
 
-    def _chosen(self, request: Choose) -> Chosen | Failure:
-        reply = self._reply(request, 1)
+    def _choose(self, request: Choose) -> Chosen | Failure:
+        reply = self._reply(request, 1, (Mapping,), "a probability for each label")
         if isinstance(reply, Failure):
             return reply
-        if not isinstance(reply, Mapping):
-            raise ModelError(
-                f"the script gave {quote_short(reply)} for labels", expected="a probability for each label"
-            )
         values = tuple(float(reply.get(label, 0.0)) for label in request.labels)
         if not all(0 <= value <= 1 for value in values) or math.fsum(values) > 1 + 1e-9:
             raise ModelError(f"the script gave the probabilities {quote_short(values)}", expected="a sum of 1 at most")
         return Chosen(values, values, values, request.estimator, self._usage(request.prompt, 1))
-
-
-def _by_last_message(script: Mapping[str, ScriptedReply]) -> Callable[[Request], ScriptedReply]:
-    """A script by the last message of the prompt; ``*`` answers everything else."""
-
-    def reply(request: Request) -> ScriptedReply:
-        last = request.prompt.messages[-1].content
-        found = script.get(last, script.get("*"))
-        return (
-            Failure("not-scripted", f"nothing is scripted for {quote_short(last)}", False) if found is None else found
-        )
-
-    return reply
 
 
 def open_model(
@@ -203,17 +189,14 @@ def open_model(
         script = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
         raise ModelError(f"it cannot be read: {problem}", file=rest, expected="a JSON object") from problem
-    if not isinstance(script, dict) or not all(isinstance(said, str | dict | int | float) for said in script.values()):
+    if not isinstance(script, dict) or not all(
+        isinstance(reply, str | dict | int | float) for reply in script.values()
+    ):
         example = '{"Is it?": {"yes": 0.8}, "*": "I do not know"}'
         raise ModelError("it is not a script", file=rest, expected=f"a JSON object such as {example}")
+    limit = context_length or None
     model = Scripted(
-        script,
-        name=path.name,
-        error=error,
-        context_length=context_length or None,
-        batch=batch,
-        concurrency=concurrency,
-        seconds=seconds,
+        script, name=path.name, error=error, context_length=limit, batch=batch, concurrency=concurrency, seconds=seconds
     )
     digest = hashlib.sha256(json.dumps(script, sort_keys=True).encode()).hexdigest()[:16]
     model.card = replace(model.card, revision=digest)

@@ -41,9 +41,9 @@ def test_the_same_tokens_are_drawn_as_from_all(size: int, scale: float, ties: bo
 
 
 def test_tokens_beyond_the_first_gap_are_found() -> None:
-    logits = np.array([0.0] + [-LOG_GAPS[0] - 1] * 5000 + [-LOG_GAPS[1] - 1] * 9_000_000, np.float32)
-    picks = [pick_token(logits, SamplingDraw(1.0, 1.0, uniform, "text"))[0] for uniform in (0.1, 0.5, 0.999)]
-    assert picks == [fully_sorted(logits, SamplingDraw(1.0, 1.0, uniform)) for uniform in (0.1, 0.5, 0.999)]
+    logits = np.array([0.0] + [-LOG_GAPS[0] - 1] * 5000 + [-LOG_GAPS[1] - 1] * 400_000, np.float32)
+    picks = [pick_token(logits, SamplingDraw(1.0, 1.0, uniform, "text"))[0] for uniform in (0.1, 0.8, 0.999)]
+    assert picks == [fully_sorted(logits, SamplingDraw(1.0, 1.0, uniform)) for uniform in (0.1, 0.8, 0.999)]
     assert picks[0] == 0 < picks[1] <= 5000 < picks[2]
 
 
