@@ -71,10 +71,9 @@ def test_the_conversation_is_in_front_and_the_rest_stays(name: str) -> None:
 
 
 def test_a_prompt_may_have_a_place_for_the_conversation() -> None:
-    about, messages, reply = prompts.template.parse_template(
+    template = prompts.template.parse_template(
         "x\n\n[user]\n{{#history?}}{{speaker}} said {{text}}\n{{/history}}{{query}}", "own"
     )
-    template = Template("own", about, tuple(messages), "v", "own", reply)
     asked = template.render({"query": AskedQuestion("And in winter?", HISTORY)})
     assert asked.messages[0].content == "User said What do otters\neat?\nAssistant said Fish.\nAnd in winter?"
     assert template.render({"query": "What?"}).messages[0].content == "What?"

@@ -16,7 +16,7 @@ from ragworth.judging.labels import LabelScale
 from ragworth.judging.runner import annotate
 from ragworth.llm.contract import Choose, Failure, Generate, Generated, Output, Request, Usage
 from ragworth.llm.prompts import PROMPT_SETS, load_prompt
-from ragworth.llm.prompts.template import Template, parse_template
+from ragworth.llm.prompts.template import parse_template
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from tests.conftest import Save
 
@@ -110,8 +110,7 @@ SCALE = LabelScale(("YES", "NO"), (1.0, 0.0), ("relevant", "irrelevant"))
 
 
 def scale(more: str = "", labels: str = "A = relevant, B = irrelevant", base: LabelScale = SCALE) -> LabelScale:
-    parsed = parse_template(f"[reply]\nlabels: {labels}\n{more}\n[user]\nx", "x.txt")
-    return base.for_prompt(Template("x", "", tuple(parsed.messages), "v", "x.txt", parsed.reply))
+    return base.for_prompt(parse_template(f"[reply]\nlabels: {labels}\n{more}\n[user]\nx", "x.txt"))
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from tests.conftest import Save
 
 def template(text: str, name: str = "mine") -> Template:
     """A template out of a text, without a file."""
-    about, messages, reply = parse_template(text, f"{name}.txt")
-    return Template(name, about, tuple(messages), "v", f"{name}.txt", reply)
+    return parse_template(text, f"{name}.txt")
 
 
 def said(text: str, **values: object) -> str:

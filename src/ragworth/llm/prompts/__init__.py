@@ -6,8 +6,6 @@ those in ``papers`` have the format of the prompts in the papers that ragworth's
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from pathlib import Path
 
@@ -51,7 +49,10 @@ def load_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "
             expected=", ".join(prompt_names(folder)),
             remedy="use one of these, one of another set, such as papers/relevance, or your own file",
         )
-    return _read(path, path.stem)
+    try:
+        return parse_template(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
 
 
 def find_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "fenced") -> Path | None:
@@ -71,16 +72,3 @@ def find_prompt(name: str, folder: str | Path | None = None, prompt_set: str = "
             if (path := PROMPT_SETS[each] / f"{name}.txt").is_file():
                 return path
     return path if (path := Path(name)).is_file() else None
-
-
-def _read(path: Path, name: str) -> Template:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"it cannot be read: {error}", file=str(path), expected="a text file in UTF-8") from error
-    about, messages, reply = parse_template(text, str(path))
-    # The version depends on what is sent and how the reply is read, not on the description.
-    written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
-    written += f"\n[reply]\n{json.dumps(reply.to_dict())}" if reply.declared else ""
-    version = hashlib.sha256(written.encode()).hexdigest()[:12]
-    return Template(name, about, tuple(messages), version, str(path), reply)

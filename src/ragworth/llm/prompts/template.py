@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from unicodedata import normalize
 from zlib import crc32
@@ -16,7 +19,7 @@ from ragworth.data.conversations import AskedQuestion, conversation_text, spoken
 from ragworth.llm.contract import Prompt, PromptMessage, Span
 from ragworth.llm.prompts.reply import REPLY_SECTION, UNDECLARED, ReplyFormat, parse_reply
 
-ROLES = ("system", "user", "assistant", "text")
+HEADS = ("system", "user", "assistant", "text", REPLY_SECTION)
 
 SHORT_CODES = 8
 """The number of codes of six digits that are tried before those of eight."""
@@ -37,9 +40,6 @@ _ESCAPED, _STAND_IN = "\\{{", "\ue000"
 
 Scopes: TypeAlias = Sequence[Mapping[str, object]]
 """Values by name: those of the prompt, then those of an item of each section around."""
-
-Filled: TypeAlias = tuple[str, bool]
-"""A text, and whether it belongs to a passage."""
 
 
 class Slot(NamedTuple):
@@ -164,7 +164,8 @@ class Template:
         written = {shown[at : at + 8] for at in range(len(shown))}
         return next(code for code in codes(count(SHORT_CODES), 8) if code not in written)
 
-    def _fill(self, pieces: Sequence[Piece], scopes: Scopes, code: str) -> Iterator[Filled]:
+    def _fill(self, pieces: Sequence[Piece], scopes: Scopes, code: str) -> Iterator[tuple[str, bool]]:
+        """The pieces as texts, each with whether it belongs to a passage."""
         for piece in pieces:
             if isinstance(piece, str):
                 yield piece, False
@@ -211,42 +212,46 @@ def _piece_names(pieces: Sequence[Piece]) -> Iterator[str]:
             yield from _piece_names(piece.pieces)
 
 
-class ParsedTemplate(NamedTuple):
-    """The parts of a prompt file."""
-
-    about: str
-    messages: list[TemplateMessage]
-    reply: ReplyFormat
-
-
-def parse_template(text: str, file: str) -> ParsedTemplate:
-    """Parse a file to its description, its messages, and how the reply is read."""
+def parse_template(text: str, file: str) -> Template:
+    """Parse the text of a prompt file."""
     blocks: list[tuple[str, int, list[str]]] = [("", 0, [])]
     for number, line in enumerate(text.splitlines(), 1):
         head = _HEAD.match(line)
-        if head is None or head[1].casefold() not in (*ROLES, REPLY_SECTION):
+        role = head[1] if head is not None else ""
+        if role.casefold() not in HEADS:
             blocks[-1][2].append(line)
-        elif head[1] not in (*ROLES, REPLY_SECTION):
+            continue
+        if role not in HEADS:
+            raise PromptError(f"{line.strip()} is not a role", file=file, line=number, expected=f"[{role.casefold()}]")
+        if role == REPLY_SECTION and len(blocks) > 1:
+            late = blocks[-1][0] != REPLY_SECTION
             raise PromptError(
-                f"{line.strip()} is not a role", file=file, line=number, expected=f"[{head[1].casefold()}]"
+                f"[reply] comes {'after a message' if late else 'twice'}",
+                file=file,
+                line=number,
+                expected="one section [reply] at most, before the first message",
+                remedy="move it up" if late else "join the two",
             )
-        else:
-            if head[1] == REPLY_SECTION and len(blocks) > 1:
-                late = blocks[-1][0] != REPLY_SECTION
-                raise PromptError(
-                    f"[reply] comes {'after a message' if late else 'twice'}",
-                    file=file,
-                    line=number,
-                    expected="one section [reply] at most, before the first message",
-                    remedy="move it up" if late else "join the two",
-                )
-            blocks.append((head[1], number, []))
+        blocks.append((role, number, []))
     (_, _, about), *sections = blocks
     reply = UNDECLARED
     if sections and sections[0][0] == REPLY_SECTION:
         (_, first, lines), *sections = sections
         reply = parse_reply(list(enumerate(lines, first + 1)), file, first)
-    roles = [role for role, _, _ in sections]
+    _check_turns([role for role, _, _ in sections], file)
+    messages = []
+    for role, number, lines in sections:
+        source = "\n".join(lines)
+        first = number + 1 + source[: len(source) - len(source.lstrip())].count("\n")
+        messages.append(TemplateMessage(role, source.strip(), _parse_pieces(source.strip(), file, first)))
+    # The version depends on what is sent and how the reply is read, not on the description.
+    written = "\n".join(f"[{role}]\n{source}" for role, source, _ in messages)
+    written += f"\n[reply]\n{json.dumps(reply.to_dict())}" if reply.declared else ""
+    version = hashlib.sha256(written.encode()).hexdigest()[:12]
+    return Template(Path(file).stem, "\n".join(about).strip(), tuple(messages), version, file, reply)
+
+
+def _check_turns(roles: Sequence[str], file: str) -> None:
     turns = roles[1:] if roles[:1] == ["system"] else roles
     in_turn = len(turns) % 2 == 1 and turns == [("user", "assistant")[i % 2] for i in range(len(turns))]
     if not in_turn and roles != ["text"]:
@@ -255,12 +260,6 @@ def parse_template(text: str, file: str) -> ParsedTemplate:
             file=file,
             expected="[system], then [user] and [assistant] in turn, ending with [user]; or [text] alone",
         )
-    messages = []
-    for role, number, lines in sections:
-        source = "\n".join(lines)
-        first = number + 1 + source[: len(source) - len(source.lstrip())].count("\n")
-        messages.append(TemplateMessage(role, source.strip(), _parse_pieces(source.strip(), file, first)))
-    return ParsedTemplate("\n".join(about).strip(), messages, reply)
 
 
 class _OpenSection(NamedTuple):
