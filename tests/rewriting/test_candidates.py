@@ -90,7 +90,7 @@ def test_a_long_history_is_cut_from_the_oldest_message_with_a_note() -> None:
     assert [cut_messages(history, room) for room in (100, 0, 10**6)] == [1, 3, 0]
     with Job(Scripted(lambda request: "Why is it short?")) as job:
         rewriter = QueryRewriter(job.card, history=100)
-        assert words not in rewriter.render(turn).messages[-1].content
+        assert words not in rewriter.request(turn).prompt.messages[-1].content
         result = run_task(rewriter, [turn], job)
     assert result.frame["cut_messages"].to_list() == [1]
     assert any("1 message left out" in note for note in result.notes)

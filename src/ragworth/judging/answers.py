@@ -31,7 +31,7 @@ from ragworth.judging.labels import DECLINING
 from ragworth.judging.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.judging.text_lookup import NO_PASSAGE, TextLookup, check_positive_count, sample_by_query
 from ragworth.llm import prompts
-from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Model, Output, Prompt
+from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Model, Prompt
 from ragworth.llm.prompts.template import Template
 from ragworth.text_match.sentences import parse_citations
 
@@ -224,7 +224,18 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
     def parse(self, item: AnswerItem, made: Generated) -> WrittenAnswer:
         """Read what the model wrote."""
         output = self._template_of(item).reply.trim(made.outputs[0])
-        return _parse_answer(output, made, [each.id for each in self.shown(item)])
+        status = TRUNCATED if output.finish == LENGTH else OK
+        cited = parse_citations(output.text, [each.id for each in self.shown(item)])
+        return WrittenAnswer(
+            output.text,
+            status if output.text.strip() else EMPTY_ANSWER,
+            made.tokens_written,
+            output.finish,
+            cited.passages,
+            cited.strays,
+            made.usage.cut,
+            made.tokens_read,
+        )
 
     def _template_of(self, item: AnswerItem) -> Template:
         return self.template_alone if item.system == NO_CONTEXT_SYSTEM else self.template
@@ -242,8 +253,12 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         sources = {system: self.source(system) for system in {item.system for item in items}}
         rows = [_row(self, item, one, sources) for item, one in zip(items, findings, strict=True)]
         frame = frame_from_rows(rows, {**Answers.schema, **DETAIL_COLUMNS})
-        notes = (*_notes(frame), *_tie_notes(self))
-        return AnsweringResult(Answers.trusted(frame, notes), frame, shown_contexts(frame), notes)
+        notes = _notes(frame)
+        if self.tie_k:
+            notes.append("as many passages are shown as the oracle's context has")
+        if self.tie_length:
+            notes.append(f"answers may be as long as the oracle's context, counted in {self.counter.name}")
+        return AnsweringResult(Answers.trusted(frame, tuple(notes)), frame, shown_contexts(frame), tuple(notes))
 
     def source(self, system: str) -> str:
         """Describe the source of a system's answers in one line."""
@@ -256,21 +271,6 @@ class AnswerWriter(Task[AnswerItem, WrittenAnswer, AnsweringResult]):
         how += [self.order if self.order != "rank" and system != NO_CONTEXT_SYSTEM else ""]
         how += [f"length of the oracle in {self.counter.name}" if self.tie_length else ""]
         return describe_source(self.card, [template], *how)
-
-
-def _parse_answer(output: Output, made: Generated, shown: Sequence[str]) -> WrittenAnswer:
-    status = TRUNCATED if output.finish == LENGTH else OK
-    cited = parse_citations(output.text, shown)
-    return WrittenAnswer(
-        output.text,
-        status if output.text.strip() else EMPTY_ANSWER,
-        made.tokens_written,
-        output.finish,
-        cited.passages,
-        cited.strays,
-        made.usage.cut,
-        made.tokens_read,
-    )
 
 
 def _row(
@@ -302,13 +302,6 @@ def shown_contexts(frame: pl.DataFrame) -> Contexts:
     made = Contexts.trusted(rows.with_columns(score=pl.lit(None, pl.Float64)))
     made.empty = frozenset((system, query) for system, query in empty)
     return made
-
-
-def _tie_notes(writer: AnswerWriter) -> list[str]:
-    notes = ["as many passages are shown as the oracle's context has"] if writer.tie_k else []
-    if writer.tie_length:
-        notes.append(f"answers may be as long as the oracle's context, counted in {writer.counter.name}")
-    return notes
 
 
 def _notes(frame: pl.DataFrame) -> list[str]:

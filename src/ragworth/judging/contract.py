@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, TypeVa
 import polars as pl
 
 from ragworth.calls.job import Job
-from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, run_programs
+from ragworth.calls.programs import Forecast, NoValue, Program, forecast_programs, require_response, run_programs
 from ragworth.core.errors import (
     InputError,
     MissingInputError,
@@ -65,7 +64,7 @@ from ragworth.judging.labels import (
 )
 from ragworth.judging.text_lookup import UNKNOWN_CONTEXT, Answer, AnswerBook, TextLookup
 from ragworth.llm import prompts
-from ragworth.llm.contract import Card, Model, Prompt
+from ragworth.llm.contract import Card, Generate, Generated, Model, Output, Prompt
 from ragworth.llm.prompts.template import Template
 from ragworth.text_match.sentences import without_citations
 
@@ -84,8 +83,6 @@ def resolve_model(model: Model | str | None) -> Model:
 
 
 T = TypeVar("T")
-
-RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?", re.ASCII)
 
 
 def option(
@@ -158,26 +155,6 @@ def options_by_name(kind: type, settings: dict[str, Any], name: str) -> dict[str
             remedy=f"did you mean {format_list(near)}?" if near else "",
         )
     return settings
-
-
-def parse_numbers(text: str, what: str, high: int = 1000) -> list[int]:
-    """The numbers of a list such as ``1-5,10,15``, each once, in ascending order; ``what`` they are, for errors."""
-    found: set[int] = set()
-    for part in text.split(","):
-        match = RANGE.fullmatch(part.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-        if not 1 <= first <= last <= high:
-            raise InputError(
-                f"{what}: {quote_short(part.strip())} names no numbers",
-                expected=f"numbers from 1 to {high:,} and ranges of them, such as 1-5,10,15",
-            )
-        found.update(range(first, last + 1))
-    return sorted(found)
-
-
-def parse_names(text: str | None) -> list[str]:
-    """The names of a list with commas between them."""
-    return [each.strip() for each in (text or "").split(",") if each.strip()]
 
 
 class TaskResult(Protocol):
@@ -421,6 +398,13 @@ class Judge(Task[ItemT, AspectValues, JudgingResult]):
     def origin(self, item: ItemT) -> str:
         """Return what the source of an item's values ends with."""
         return ""
+
+    def write(self, name: str, prompt: Prompt, length: int) -> Program[tuple[Output, Generated]]:
+        """Have the model write a reply; return it up to the prompt's stop text, and all of the response."""
+        reply = self.template(name).reply
+        (outcome,) = yield [Generate(prompt, max_tokens=length, stop=reply.stop)]
+        made = require_response(outcome, Generated)
+        return reply.trim(made.outputs[0]), made
 
     @property
     def templates(self) -> dict[str, Template]:

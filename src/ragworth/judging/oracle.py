@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
@@ -11,7 +12,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, give_input
 from ragworth.data import OK, Ratings
 from ragworth.judging.text_lookup import TextLookup
-from ragworth.metrics.required_passages import REQUIRED, required
+from ragworth.metrics.required_passages import REQUIRED, required, without_failed
 
 UNJUDGED = "unjudged"
 NO_RATINGS = "no-ratings"
@@ -19,6 +20,7 @@ NO_ANSWERABLE = "no-answerable"
 ORACLE_SOURCES = ("auto", "ratings", "relevance")
 
 
+@dataclass
 class OracleSelector:
     """The oracle context of each query.
 
@@ -31,15 +33,15 @@ class OracleSelector:
     most: no more passages than these.
     """
 
-    def __init__(
-        self, texts: TextLookup, by: str = "auto", level: float = 1.0, eta: float = 3.0, most: int | None = None
-    ) -> None:
-        if by not in ORACLE_SOURCES:
-            raise InputError(f"the oracle can't be built by {by!r}", expected=", ".join(ORACLE_SOURCES))
-        self.texts = texts
-        self.level, self.eta, self.most = level, eta, most
-        rated = texts.collection.ratings is not None
-        self.by = by if by != "auto" else ("ratings" if rated else "relevance")
+    texts: TextLookup
+    by: str = "auto"
+    level: float = 1.0
+    eta: float = 3.0
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.by == "auto":
+            self.by = "relevance" if self.texts.collection.ratings is None else "ratings"
 
     def check(self) -> None:
         """Reject a collection without what the oracle needs."""
@@ -66,24 +68,19 @@ class OracleSelector:
         return found
 
     @cached_property
-    def _ratings(self) -> pl.DataFrame:
-        ratings = self.texts.collection.ratings
-        return ratings.frame if ratings is not None else pl.DataFrame(schema=Ratings.schema)
+    def _ratings(self) -> Ratings:
+        return self.texts.collection.ratings or Ratings.trusted(pl.DataFrame(schema=Ratings.schema))
 
     @cached_property
     def _unsure(self) -> frozenset[str]:
         """Queries with failed ratings."""
-        return frozenset(self._ratings.filter(pl.col("status") != OK)["query"])
+        return frozenset(self._ratings.frame.filter(pl.col("status") != OK)["query"])
 
     @cached_property
     def _subsets(self) -> Mapping[str, tuple[str, ...]]:
-        known = self._ratings.filter(~pl.col("query").is_in(list(self._unsure)))
-        if not known.height:
+        known = without_failed(self._ratings)
+        if not known.frame.height:
             return {}
-        classes = required(Ratings.trusted(known), self.eta)
-        found: dict[str, tuple[str, ...]] = dict.fromkeys(classes["query"].to_list(), ())
-        for query, passage in (
-            classes.filter(pl.col("class") == REQUIRED).sort("place").select("query", "passage").iter_rows()
-        ):
-            found[query] = (*found[query], passage)
-        return found
+        chosen = pl.col("passage").filter(pl.col("class") == REQUIRED)
+        classes = required(known, self.eta).sort("place", maintain_order=True)
+        return {query: tuple(passages) for query, passages in classes.group_by("query").agg(chosen).iter_rows()}

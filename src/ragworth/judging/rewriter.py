@@ -106,19 +106,8 @@ class QueryRewriter(Task[Turn, TurnRewrites, RewritingResult]):
 
     def request(self, turn: Turn) -> Generate:
         """The request for a turn, which must have a history."""
-        return Generate(
-            self.render(turn),
-            self.length,
-            self.temperature,
-            self.top_p,
-            self.template.reply.stop,
-            self.seed,
-            self.samples,
-        )
-
-    def render(self, turn: Turn) -> Prompt:
-        """The prompt for a turn."""
-        return render_turn(self.template, turn, self.history)
+        prompt, stop = render_turn(self.template, turn, self.history), self.template.reply.stop
+        return Generate(prompt, self.length, self.temperature, self.top_p, stop, self.seed, self.samples)
 
     def program(self, item: Turn) -> Program[TurnRewrites]:
         if not item.history:
@@ -177,31 +166,16 @@ def _read_rewrite(output: Output) -> str | NoValue:
     return line
 
 
-def last_turn(turn: Turn) -> str:
-    """The turn as the user typed it."""
-    return turn.question
-
-
-def all_turns(turn: Turn) -> str:
-    """Everything the user said so far."""
-    return " ".join(turn.user_messages)
-
-
-def first_and_last(turn: Turn) -> str:
+def _first_and_last(turn: Turn) -> str:
     """The first turn of the conversation, which often names its topic, and this one."""
     said = turn.user_messages
     return " ".join(said if len(said) < 2 else (said[0], said[-1]))
 
 
-def human_rewrite(turn: Turn) -> str | None:
-    """The rewrite that a person wrote, if there is one."""
-    return turn.rewrite
-
-
 BASELINES: Mapping[str, Callable[[Turn], str | None]] = {
-    "last": last_turn,
-    "all": all_turns,
-    "first+last": first_and_last,
-    "human": human_rewrite,
+    "last": lambda turn: turn.question,
+    "all": lambda turn: " ".join(turn.user_messages),
+    "first+last": _first_and_last,
+    "human": lambda turn: turn.rewrite,
 }
 """Rules that need nothing but the turn. `ragworth.retrieval.history_terms` needs the passages too."""

@@ -25,6 +25,7 @@ class HasQuery(Protocol):
 
 
 T = TypeVar("T", bound=HasQuery)
+V = TypeVar("V", bound=Sequence[Any])
 
 
 def check_positive_count(name: str, value: Any) -> None:
@@ -78,6 +79,13 @@ class Subquestion(NamedTuple):
     text: str
 
 
+def _present(value: V, status: str, reason: str) -> V:
+    """Return a text or tuple that isn't blank; raises `NoValue` for one that is."""
+    if not (value.strip() if isinstance(value, str) else value):
+        raise NoValue(status, reason)
+    return value
+
+
 class TextLookup:
     """The texts of a collection by id. A missing text raises `NoValue` with its own status."""
 
@@ -86,12 +94,9 @@ class TextLookup:
 
     def query(self, query: str) -> str:
         """The question, in a conversation an `AskedQuestion` with its history."""
-        text = self._queries.get(query)
-        if text is None and query in self._unwritten:
+        if self._turns.get(query, "") is None:
             raise NoValue(NO_REWRITE, f"there is no human rewrite of the turn {query!r}")
-        if text is None or not text.strip():
-            raise NoValue(NO_QUERY, f"the collection has no text for the query {query!r}")
-        return text
+        return _present(self.known_query(query), NO_QUERY, f"the collection has no text for the query {query!r}")
 
     def known_query(self, query: str) -> str:
         """The text of a query, empty if there is none."""
@@ -101,9 +106,7 @@ class TextLookup:
         text = self._passages.get(passage)
         if text is None:
             raise NoValue(NO_PASSAGE, f"the collection has no text for the passage {passage!r}")
-        if not text.strip():
-            raise NoValue(EMPTY_PASSAGE, f"the text of the passage {passage!r} is empty")
-        return text
+        return _present(text, EMPTY_PASSAGE, f"the text of the passage {passage!r} is empty")
 
     def known_passage(self, passage: str) -> str:
         """The text of a passage, empty if there is none."""
@@ -116,10 +119,7 @@ class TextLookup:
 
     def answers(self, query: str) -> tuple[str, ...]:
         """Return the accepted answers of a query; raises if there are none."""
-        found = self.known_answers(query)
-        if not found:
-            raise NoValue(NO_ANSWERS, f"no answer is accepted for the query {query!r}")
-        return found
+        return _present(self.known_answers(query), NO_ANSWERS, f"no answer is accepted for the query {query!r}")
 
     def known_answers(self, query: str) -> tuple[str, ...]:
         """Return the accepted answers of a query, without blank ones."""
@@ -127,38 +127,29 @@ class TextLookup:
 
     def subquestion(self, query: str, name: str) -> str:
         text = next((each.text for each in self.subquestions(query) if each.id == name), "")
-        if not text.strip():
-            raise NoValue(NO_SUBQUESTION, f"the sub-question {name!r} of the query {query!r} has no text")
-        return text
+        return _present(text, NO_SUBQUESTION, f"the sub-question {name!r} of the query {query!r} has no text")
 
     def subquestions(self, query: str) -> tuple[Subquestion, ...]:
         found = self._subquestions.get(query, ())
-        if not found:
-            raise NoValue(NO_SUBQUESTIONS, f"there are no sub-questions of the query {query!r}")
-        return found
+        return _present(found, NO_SUBQUESTIONS, f"there are no sub-questions of the query {query!r}")
 
     def relevant(self, query: str, level: float = 1.0) -> tuple[str, ...]:
         """Return the ids of passages judged relevant at a level or above, best first."""
         found = tuple(passage for passage, value in self._relevance.get(query, ()) if value >= level)
-        if not found:
-            raise NoValue(NO_RELEVANT, f"no passage is judged relevant (at least {level:g}) to the query {query!r}")
-        return found
+        return _present(
+            found, NO_RELEVANT, f"no passage is judged relevant (at least {level:g}) to the query {query!r}"
+        )
 
     @cached_property
     def _queries(self) -> Mapping[str, str]:
-        texts = dict(self.collection.queries.iter_rows())
-        known = {query: asked for query, asked in self._turns.items() if asked is not None}
-        return {query: text for query, text in texts.items() if query not in self._turns} | known
+        texts = dict(self.collection.queries.iter_rows()) | self._turns
+        return {query: text for query, text in texts.items() if text is not None}
 
     @cached_property
     def _turns(self) -> Mapping[str, str | None]:
+        """What is asked in each turn; None without the human rewrite that would be asked."""
         turns = turns_of(self.collection) if self.collection.turns.height else []
         return {turn.query: asked_question(turn, self.collection.turn_form) for turn in turns}
-
-    @cached_property
-    def _unwritten(self) -> frozenset[str]:
-        """Turns without the human rewrite that would be asked."""
-        return frozenset(query for query, asked in self._turns.items() if asked is None)
 
     @cached_property
     def _passages(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from typing import ClassVar, cast
 import polars as pl
 
 from ragworth.core.errors import InputError, format_count
-from ragworth.judging.contract import option, parse_names
+from ragworth.judging.contract import option
 from ragworth.metrics.parsing import try_parse
 from ragworth.prediction.correlations import Prediction, average_rows, draw_agreement
 from ragworth.prediction.system_order import order_notes
@@ -24,7 +24,7 @@ from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, outcome_name, rows_of, rows_of_aspect
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
+from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published, parse_names
 
 JUDGED = ("abstention", "downstream", "likelihood")
 """Kinds of judgment that a metric may need besides labels."""

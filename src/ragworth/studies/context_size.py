@@ -16,7 +16,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count, format_list
 from ragworth.data import Contexts, Outcomes, Scores
-from ragworth.judging.contract import option, parse_numbers
+from ragworth.judging.contract import option
 from ragworth.metrics.cutoffs import cut_names, metric_family
 from ragworth.metrics.declaration import Metric
 from ragworth.metrics.parsing import parse
@@ -50,7 +50,7 @@ from ragworth.stats.paired import difference, is_reliable
 from ragworth.stats.systems import FEWEST
 from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published
+from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published, parse_numbers
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
 
 LINES, BANDS = 8, 4

@@ -9,6 +9,7 @@ writing and the page are the same for every study (`run.py`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from ragworth.core.errors import InputError
+from ragworth.core.errors import InputError, quote_short
 from ragworth.data.conversations import cluster_labels, cluster_notes
 from ragworth.judging.contract import option, options_of, validate_options
 from ragworth.metrics.utility import abstention_notes
@@ -45,6 +46,8 @@ PARTIAL_DIFFERENCE = (
     "they count half, contains the labels that metrics of relevance read, so no sentence rests on it"
 )
 """The difference from a paper that grades like that."""
+
+_RANGE = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?", re.ASCII)
 
 OURS = "ours"
 """The protocol of a study if none is named."""
@@ -233,3 +236,23 @@ class PoolStudy(Study):
     )
     retriever: str | None = option(None, "system whose passages are used; by default the first that isn't a control")
     outcome: str | None = option(None, "outcome to go by; by default the grade")
+
+
+def parse_numbers(text: str, what: str, high: int = 1000) -> list[int]:
+    """The numbers of a list such as ``1-5,10,15``, each once, in ascending order; ``what`` they are, for errors."""
+    found: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if not 1 <= first <= last <= high:
+            raise InputError(
+                f"{what}: {quote_short(part.strip())} names no numbers",
+                expected=f"numbers from 1 to {high:,} and ranges of them, such as 1-5,10,15",
+            )
+        found.update(range(first, last + 1))
+    return sorted(found)
+
+
+def parse_names(text: str | None) -> list[str]:
+    """The names of a list with commas between them."""
+    return [each.strip() for each in (text or "").split(",") if each.strip()]

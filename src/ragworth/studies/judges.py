@@ -21,7 +21,7 @@ from ragworth.data import Contexts, Scores
 from ragworth.data.collection import Collection
 from ragworth.formats.grades import normalise_label
 from ragworth.judging import ANNOTATORS
-from ragworth.judging.contract import option, parse_names
+from ragworth.judging.contract import option
 from ragworth.label import judge_tables
 from ragworth.label.judge_tables import UNNAMED, JudgedItems
 from ragworth.label.labels import ADJUDICATED
@@ -34,7 +34,7 @@ from ragworth.results import Results
 from ragworth.stats import judge_panels
 from ragworth.stats.estimate import Estimate
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.contract import Case, Published, Study, parse_names
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
 Row = dict[str, Any]

@@ -17,7 +17,7 @@ import polars as pl
 from ragworth.core.errors import InputError, format_list
 from ragworth.data import Contexts
 from ragworth.judging.annotators.confidence import MEASURES
-from ragworth.judging.contract import option, parse_names
+from ragworth.judging.contract import option
 from ragworth.report.study.charts import heat_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
@@ -28,7 +28,7 @@ from ragworth.stats.estimate import mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import Case, PoolStudy, Published
+from ragworth.studies.contract import Case, PoolStudy, Published, parse_names
 from ragworth.studies.contrast import SHARE, Contrasts, Floats
 from ragworth.workspace.config import ModelSpec, Workspace
 

@@ -18,7 +18,7 @@ from ragworth.data import OK, Answers, Contexts, Ratings, Scores
 from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.evaluation.session import PlanComplete
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.judging.contract import option, parse_names, parse_numbers
+from ragworth.judging.contract import option
 from ragworth.judging.labels import RATED_ANSWERABILITY_NOTE
 from ragworth.metrics.cutoffs import TIED, at_threshold
 from ragworth.metrics.required_passages import REQUIRED, answerable, subsets_of_queries
@@ -31,7 +31,7 @@ from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, 
 from ragworth.scoring import passage_tokens, score_to_sizes
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import Case, Published, Study
+from ragworth.studies.contract import Case, Published, Study, parse_names, parse_numbers
 from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
 from ragworth.studies.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings
 from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace

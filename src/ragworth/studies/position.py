@@ -16,7 +16,7 @@ import polars as pl
 from ragworth.comparison import value_bounds
 from ragworth.core.errors import InputError, format_list
 from ragworth.judging.annotators.confidence import MEASURES as CONFIDENCES
-from ragworth.judging.contract import option, parse_numbers
+from ragworth.judging.contract import option
 from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
@@ -26,7 +26,7 @@ from ragworth.stats.estimate import mean_estimates
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
-from ragworth.studies.contract import Case, PoolStudy, Published
+from ragworth.studies.contract import Case, PoolStudy, Published, parse_numbers
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid
 from ragworth.workspace.config import Workspace
 

@@ -19,7 +19,7 @@ import polars as pl
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Outcomes
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM
-from ragworth.judging.contract import option, parse_numbers
+from ragworth.judging.contract import option
 from ragworth.judging.graders.similarity import gain_over_none
 from ragworth.metrics.cutoffs import metrics_at_sizes, with_k
 from ragworth.metrics.parsing import try_parse
@@ -35,7 +35,7 @@ from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
 from ragworth.studies.cases import matrix
-from ragworth.studies.contract import MEASURES, Case, Published, Study
+from ragworth.studies.contract import MEASURES, Case, Published, Study, parse_numbers
 from ragworth.workspace.config import TaskConfig, Workspace
 
 UTILITY, SIMILARITY, ALL = "utility", "similarity P", "all contexts"

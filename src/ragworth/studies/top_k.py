@@ -21,7 +21,7 @@ from ragworth.data import Scores
 from ragworth.fitting.alpha_sweep import AlphaSweep
 from ragworth.fitting.context_pools import PARTS, PooledContexts, Segment
 from ragworth.fitting.parameter_choice import CorrelationOptions
-from ragworth.judging.contract import option, parse_numbers
+from ragworth.judging.contract import option
 from ragworth.metrics.cutoffs import bare_name
 from ragworth.metrics.parsing import parse, try_parse
 from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction
@@ -37,7 +37,7 @@ from ragworth.stats.correlation import correlation
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import correct_alike, correct_by_holm, is_reliable
 from ragworth.studies.bench import Bench
-from ragworth.studies.contract import MEASURES, Case, Published, Study
+from ragworth.studies.contract import MEASURES, Case, Published, Study, parse_numbers
 from ragworth.studies.contrast import KINDS
 
 METRICS = ("F", "F_e", "T", "T_u", "P", "R", "F1", "nDCG(ideal=retrieved)")

@@ -18,7 +18,7 @@ from ragworth.judging.contract import AnnotationItem, Annotator, option, prompt_
 from ragworth.judging.findings import AspectValues, answer_logprobs, require_abilities, value_unless_cut
 from ragworth.judging.graders.judge import GRADE_LABELS
 from ragworth.judging.labels import LabelScale, ask_label, choose_label_method
-from ragworth.llm.contract import Generate, Generated, Score, Scored
+from ragworth.llm.contract import Score, Scored
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.refusals import find_refusal
 
@@ -84,10 +84,7 @@ class DownstreamAnnotator(Annotator):
         answers = self.texts.answers(item.query)
         query = self.texts.query(item.query)
         prompt = self.ask("answer", query=query, passages=self.fill(item, "passages"))
-        reply = self.template("answer").reply
-        (outcome,) = yield [Generate(prompt, max_tokens=self.length, stop=reply.stop)]
-        made = require_response(outcome, Generated)
-        output = reply.trim(made.outputs[0])
+        output, made = yield from self.write("answer", prompt, self.length)
         if not output.text.strip():
             raise NoValue("empty-answer", "the model wrote nothing", output.text)
         detail = {

@@ -11,10 +11,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from math import comb
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,146 +30,15 @@ SubsetValues: TypeAlias = Mapping[int, Floats]
 Passage i is in the subset ``mask`` if ``mask >> i & 1``. The value of the whole answer is the sum over its sentences.
 """
 
-
-def full_subset(k: int) -> int:
-    """All of k passages."""
-    return (1 << k) - 1
-
-
-def members(mask: int) -> list[int]:
-    """Numbers of the passages in a subset, in order."""
-    return [i for i in range(mask.bit_length()) if mask >> i & 1]
-
-
-def leave_one_out(values: SubsetValues, k: int) -> Floats:
-    """What the answer loses when each passage is removed from the whole context; passages × sentences."""
-    everything = full_subset(k)
-    return np.array([values[everything] - values[everything ^ (1 << i)] for i in range(k)]).reshape(k, -1)
-
-
-Order = Sequence[int]
-
-
-class SampledContributions(NamedTuple):
-    """Estimated Shapley values (passages × sentences), and what is known of their error for the whole answer."""
-
-    values: Floats
-    errors: Floats
-    """Standard error of each passage's contribution to the whole answer."""
-    difference_errors: Floats
-    """Standard error of the difference between any two contributions, passages × passages."""
-    pairs: int
-    """Pairs of orders that they come from."""
-
-
-def random_orders(k: int, seed: str) -> Iterator[tuple[int, ...]]:
-    """An endless sequence of orders, each followed by its reverse."""
-    draw = random.Random(seed)
-    while True:
-        order = tuple(draw.sample(range(k), k))
-        yield order
-        yield order[::-1]
-
-
-def prefixes(order: Order) -> list[int]:
-    """The subsets that an order passes through, from none to all passages."""
-    found = [0]
-    for i in order:
-        found.append(found[-1] | 1 << i)
-    return found
-
-
-def estimate(values: SubsetValues, orders: Sequence[Order]) -> SampledContributions:
-    """Mean gain of each passage over orders, which come in antithetic pairs: 2 pairs or more."""
-    gains = np.array([_gains(values, order) for order in orders])
-    paired = (gains[::2] + gains[1::2]) / 2
-    n = len(paired)
-    total = paired.sum(axis=2)
-    apart = total[:, :, None] - total[:, None, :]
-    scale = np.sqrt(n)
-    return SampledContributions(
-        paired.mean(axis=0), total.std(axis=0, ddof=1) / scale, apart.std(axis=0, ddof=1) / scale, n
-    )
-
-
-def _gains(values: SubsetValues, order: Order) -> Floats:
-    """What each passage adds where it comes in an order; passages × sentences."""
-    steps = prefixes(order)
-    found = np.empty((len(order), len(values[0])))
-    for place, i in enumerate(order):
-        found[i] = values[steps[place + 1]] - values[steps[place]]
-    return found
-
-
-def settled_share(found: SampledContributions) -> float:
-    """The share of neighbours in the ranking whose order is certain enough; 1 if all are.
-
-    Two neighbours are settled if their difference is more than its standard errors allow (`CERTAINTY`, one-sided), or
-    is known to within `TOLERANCE`.
-    """
-    totals = found.values.sum(axis=1)
-    order = np.argsort(-totals, kind="stable")
-    if len(order) < 2:
-        return 1.0
-    gaps = totals[order[:-1]] - totals[order[1:]]
-    errors = NormalDist().inv_cdf(CERTAINTY) * found.difference_errors[order[:-1], order[1:]]
-    return float(np.mean((gaps > errors) | (errors <= TOLERANCE)))
-
-
-def shapley_values(values: SubsetValues, k: int) -> Floats:
-    """The mean gain from adding each passage, over all orders of the k passages; passages × sentences.
-
-    φ_i = Σ_{S ∌ i} |S|! (k−1−|S|)! / k! · (v(S ∪ i) − v(S)). The values sum to v(all) − v(none).
-    """
-    table = np.array([values[mask] for mask in range(1 << k)])
-    sizes = _sizes(k)
-    weights = np.array([1 / (k * comb(k - 1, size)) if size < k else 0.0 for size in range(k + 1)])
-    masks = np.arange(1 << k)
-    found = np.empty((k, table.shape[1]))
-    for i in range(k):
-        without = masks[masks >> i & 1 == 0]
-        found[i] = weights[sizes[without]] @ (table[without | 1 << i] - table[without])
-    return found
-
-
-def shapley_interactions(values: SubsetValues, k: int) -> Floats:
-    """The Shapley interaction index of each two passages, for the whole answer; symmetric, with a diagonal of 0.
-
-    I_ij is the mean of v(S ∪ ij) − v(S ∪ i) − v(S ∪ j) + v(S) with weights |S|! (k−2−|S|)! / (k−1)!. It is 0 if they
-    do the same whether or not the other is there, negative if they replace and positive if they need each other.
-    """
-    table = np.array([float(values[mask].sum()) for mask in range(1 << k)])
-    sizes = _sizes(k)
-    weights = np.array([1 / ((k - 1) * comb(k - 2, size)) if size < k - 1 else 0.0 for size in range(k + 1)])
-    masks = np.arange(1 << k)
-    found = np.zeros((k, k))
-    for i in range(k):
-        for j in range(i):
-            one, two = 1 << i, 1 << j
-            rest = masks[(masks & (one | two)) == 0]
-            mixed = table[rest | one | two] - table[rest | one] - table[rest | two] + table[rest]
-            found[i, j] = found[j, i] = weights[sizes[rest]] @ mixed
-    return found
-
-
-def _sizes(k: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The number of passages in each subset."""
-    return np.array([mask.bit_count() for mask in range(1 << k)], dtype=np.int64)
-
-
 Method = Literal["leave-one-out", "exact", "permutations"]
-
 METHODS = ("auto", "leave-one-out", "exact", "permutations")
 
 EXACT_UP_TO = 6
 """Passages up to which all subsets are asked about by default: 64."""
-
 MOST_EXACT = 12
 """Passages beyond which all subsets are too many even if asked for."""
-
 FIRST_PAIRS, MORE_PAIRS = 4, 2
 """Pairs of orders in the first round, and in each of the others."""
-
 CERTAINTY = 0.9
 """Probability with which neighbours in the ranking must be in the right order to stop early."""
 TOLERANCE = 0.05
@@ -200,11 +69,8 @@ class Design:
     def most_subsets(self, k: int) -> int:
         """The most subsets of a context of k passages that are asked about."""
         method = self.method_for(k)
-        if method == "exact":
-            return 1 << k
-        if method == "leave-one-out":
-            return min(1 << k, k + 2)
-        return min(1 << k, max(self.subsets, k + 2 + 4 * (k - 1)))
+        most = k + 2 if method == "leave-one-out" else max(self.subsets, k + 2 + 4 * (k - 1))
+        return 1 << k if method == "exact" else min(1 << k, most)
 
 
 @dataclass(frozen=True)
@@ -213,14 +79,13 @@ class Contributions:
 
     Attributes
     ----------
-    values: contributions, passages × sentences of the answer.
-    errors: standard error of each passage's contribution to the whole answer; NaN if unknown, 0 if exact.
-    alone: what removing each passage from the whole context takes from the answer.
-    everything, nothing: log-probability of each sentence with all passages, and with none.
-    interactions: of each two passages; None if not asked for.
-    subsets: how many subsets were asked about.
-    single: what each passage adds to the answer if it is the only one; None if not asked about.
-    settled: share of neighbours in the ranking whose order is certain enough; 1 if nothing was sampled.
+    values: passages × sentences, with the standard ``errors`` of contributions to the whole answer.
+    alone: what the answer loses when each passage is removed from the whole context.
+    everything, nothing: the answer's log-probability by sentence with all passages, and with none.
+    interactions: passages × passages, if all subsets are known.
+    subsets: how many were asked about.
+    single: what each passage adds when it alone is shown, if that was asked for all of them.
+    settled: share of neighbours in the ranking whose order is certain enough.
     """
 
     method: Method
@@ -231,8 +96,8 @@ class Contributions:
     nothing: Floats
     interactions: Floats | None
     subsets: int
-    single: Floats | None = None
-    settled: float = 1.0
+    single: Floats | None
+    settled: float
 
     @property
     def totals(self) -> Floats:
@@ -282,66 +147,164 @@ def contributions(asker: SubsetAsker, design: Design, seed: str) -> Program[Cont
 
     ``seed`` goes with that of the design: the same text draws the same orders.
     """
-    method = design.method_for(asker.k)
-    if asker.k == 0:
-        yield from asker.ask([0])
-        return _found(asker, method, np.zeros((0, len(asker.values[0]))), np.zeros(0), None)
-    if method == "exact":
-        return (yield from _exact(asker))
-    if method == "leave-one-out":
-        yield from asker.ask([0, *_without_one(asker.k)])
-        values = leave_one_out(asker.values, asker.k)
-        return _found(asker, method, values, np.zeros(asker.k), None)
-    return (yield from _permutations(asker, design, f"{design.seed} {seed}"))
-
-
-def _without_one(k: int) -> list[int]:
-    """All passages, and all but each one."""
-    return [full_subset(k), *(full_subset(k) ^ 1 << i for i in range(k))]
-
-
-def _found(
-    asker: SubsetAsker, method: Method, values: Floats, errors: Floats, interactions: Floats | None, **more: Any
-) -> Contributions:
     k, known = asker.k, asker.values
-    alone = leave_one_out(known, k).sum(axis=1) if k else np.zeros(0)
-    ones = [known[1 << i] for i in range(k) if 1 << i in known]
-    single = np.array([float((one - known[0]).sum()) for one in ones]) if len(ones) == k else None
+    method, sampled = design.method_for(k), None
+    if method == "permutations" and k:
+        sampled = yield from _sample(asker, design, f"{design.seed} {seed}")
+        method = "exact" if asker.knows_all else method
+    yield from asker.ask(range(1 << k) if method == "exact" else _base(k))
+    values, errors, interactions = leave_one_out(known, k), np.zeros(k), None
+    alone = values.sum(axis=1)
+    if method == "exact" and k:
+        values, interactions = shapley_values(known, k), shapley_interactions(known, k)
+    elif sampled is not None:
+        values, errors = sampled.values, sampled.errors
     everything, nothing = known[full_subset(k)], known[0]
-    return Contributions(method, values, errors, alone, everything, nothing, interactions, len(known), single, **more)
+    ones = [known[1 << i] for i in range(k) if 1 << i in known]
+    single = np.array([float((one - nothing).sum()) for one in ones]) if len(ones) == k else None
+    settled = settled_share(sampled) if sampled is not None and method == "permutations" else 1.0
+    return Contributions(method, values, errors, alone, everything, nothing, interactions, len(known), single, settled)
 
 
-def _exact(asker: SubsetAsker) -> Program[Contributions]:
-    k = asker.k
-    yield from asker.ask(range(1 << k))
-    interactions = shapley_interactions(asker.values, k) if k > 1 else np.zeros((k, k))
-    return _found(asker, "exact", shapley_values(asker.values, k), np.zeros(k), interactions)
+def full_subset(k: int) -> int:
+    """All of k passages."""
+    return (1 << k) - 1
 
 
-def _permutations(asker: SubsetAsker, design: Design, seed: str) -> Program[Contributions]:
+def members(mask: int) -> list[int]:
+    """Numbers of the passages in a subset, in order."""
+    return [i for i in range(mask.bit_length()) if mask >> i & 1]
+
+
+def _base(k: int) -> list[int]:
+    """The subsets that every method needs: none, all, and all but each passage."""
+    return [0, full_subset(k), *(full_subset(k) ^ 1 << i for i in range(k))]
+
+
+def leave_one_out(values: SubsetValues, k: int) -> Floats:
+    """What the answer loses when each passage is removed from the whole context; passages × sentences."""
+    everything = values[full_subset(k)]
+    losses = [everything - values[full_subset(k) ^ 1 << i] for i in range(k)]
+    return np.array(losses).reshape(k, len(everything))
+
+
+def shapley_values(values: SubsetValues, k: int) -> Floats:
+    """The mean gain from adding each passage, over all orders of the k passages; passages × sentences.
+
+    φ_i = Σ_{S ∌ i} |S|! (k−1−|S|)! / k! · (v(S ∪ i) − v(S)). The values sum to v(all) − v(none).
+    """
+    table = np.array([values[mask] for mask in range(1 << k)])
+    masks, sizes = np.arange(1 << k), _sizes(k)
+    weights = np.array([1 / (k * comb(k - 1, size)) if size < k else 0.0 for size in range(k + 1)])
+    found = np.empty((k, table.shape[1]))
+    for i in range(k):
+        without = masks[masks >> i & 1 == 0]
+        found[i] = weights[sizes[without]] @ (table[without | 1 << i] - table[without])
+    return found
+
+
+def shapley_interactions(values: SubsetValues, k: int) -> Floats:
+    """The Shapley interaction index of each two passages, for the whole answer; symmetric, with a diagonal of 0.
+
+    I_ij is the mean of v(S ∪ ij) − v(S ∪ i) − v(S ∪ j) + v(S) with weights |S|! (k−2−|S|)! / (k−1)!. It is 0 if they
+    do the same whether or not the other is there, negative if they replace and positive if they need each other.
+    """
+    table = np.array([float(values[mask].sum()) for mask in range(1 << k)])
+    masks, sizes = np.arange(1 << k), _sizes(k)
+    weights = np.array([1 / ((k - 1) * comb(k - 2, size)) if size < k - 1 else 0.0 for size in range(k + 1)])
+    found = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i):
+            one, two = 1 << i, 1 << j
+            rest = masks[(masks & (one | two)) == 0]
+            mixed = table[rest | one | two] - table[rest | one] - table[rest | two] + table[rest]
+            found[i, j] = found[j, i] = weights[sizes[rest]] @ mixed
+    return found
+
+
+def _sizes(k: int) -> npt.NDArray[np.int64]:
+    """The number of passages in each subset."""
+    return np.array([mask.bit_count() for mask in range(1 << k)], dtype=np.int64)
+
+
+Order = tuple[int, ...]
+
+
+class SampledContributions(NamedTuple):
+    """Estimated Shapley values (passages × sentences), and what is known of their error for the whole answer."""
+
+    values: Floats
+    errors: Floats
+    """Standard error of each passage's contribution to the whole answer."""
+    difference_errors: Floats
+    """Standard error of the difference between any two contributions, passages × passages."""
+
+
+def _sample(asker: SubsetAsker, design: Design, seed: str) -> Program[SampledContributions]:
     """Add orders until the ranking is certain enough, all subsets are known, or the next would take too many."""
-    drawn = random_orders(asker.k, seed)
-    base = [0, *_without_one(asker.k)]
-    orders: list[tuple[int, ...]] = []
+    drawn, most = random_orders(asker.k, seed), design.most_subsets(asker.k)
+    orders: list[Order] = []
     found: SampledContributions | None = None
-    settled = 0.0
-    most = design.most_subsets(asker.k)
-    while settled < 1:
+    while found is None or (settled_share(found) < 1 and not asker.knows_all):
         more = list(islice(drawn, 2 * (MORE_PAIRS if orders else FIRST_PAIRS)))
-        least = 0 if found else 4
-        while len(more) > least and len(asker.values) + len(asker.missing(_subsets_of(base, more))) > most:
+        while len(more) > (0 if found else 4) and len(asker.values) + len(asker.missing(_passed(asker.k, more))) > most:
             more = more[:-2]
         if not more:
             break
-        yield from asker.ask(_subsets_of(base, more))
-        if asker.knows_all:
-            return (yield from _exact(asker))
+        yield from asker.ask(_passed(asker.k, more))
         orders += more
         found = estimate(asker.values, orders)
-        settled = settled_share(found)
     assert found is not None
-    return _found(asker, "permutations", found.values, found.errors, None, settled=settled)
+    return found
 
 
-def _subsets_of(base: list[int], orders: Iterable[tuple[int, ...]]) -> list[int]:
-    return [*base, *(mask for order in orders for mask in prefixes(order))]
+def random_orders(k: int, seed: str) -> Iterator[Order]:
+    """An endless sequence of orders, each followed by its reverse."""
+    draw = random.Random(seed)
+    while True:
+        order = tuple(draw.sample(range(k), k))
+        yield order
+        yield order[::-1]
+
+
+def prefixes(order: Order) -> list[int]:
+    """The subsets that an order passes through, from none to all passages."""
+    return list(accumulate((1 << i for i in order), initial=0))
+
+
+def _passed(k: int, orders: Iterable[Order]) -> list[int]:
+    return [*_base(k), *(mask for order in orders for mask in prefixes(order))]
+
+
+def estimate(values: SubsetValues, orders: Sequence[Order]) -> SampledContributions:
+    """Mean gain of each passage over orders, which come in antithetic pairs: 2 pairs or more."""
+    gains = np.array([_gains(values, order) for order in orders])
+    paired = (gains[::2] + gains[1::2]) / 2
+    total, scale = paired.sum(axis=2), np.sqrt(len(paired))
+    apart = total[:, :, None] - total[:, None, :]
+    return SampledContributions(
+        paired.mean(axis=0), total.std(axis=0, ddof=1) / scale, apart.std(axis=0, ddof=1) / scale
+    )
+
+
+def _gains(values: SubsetValues, order: Order) -> Floats:
+    """What each passage adds where it comes in an order; passages × sentences."""
+    steps = np.array([values[mask] for mask in prefixes(order)])
+    found = np.empty((len(order), steps.shape[1]))
+    found[list(order)] = np.diff(steps, axis=0)
+    return found
+
+
+def settled_share(found: SampledContributions) -> float:
+    """The share of neighbours in the ranking whose order is certain enough; 1 if all are.
+
+    Two neighbours are settled if their difference is more than its standard errors allow (`CERTAINTY`, one-sided), or
+    is known to within `TOLERANCE`.
+    """
+    totals = found.values.sum(axis=1)
+    order = np.argsort(-totals, kind="stable")
+    if len(order) < 2:
+        return 1.0
+    gaps = totals[order[:-1]] - totals[order[1:]]
+    errors = NormalDist().inv_cdf(CERTAINTY) * found.difference_errors[order[:-1], order[1:]]
+    return float(np.mean((gaps > errors) | (errors <= TOLERANCE)))

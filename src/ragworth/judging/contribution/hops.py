@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,13 +11,12 @@ import polars as pl
 from ragworth.core.errors import FormatError, format_count
 from ragworth.data import Contexts
 from ragworth.data.coercion import find_id_column, id_column, to_frame
-from ragworth.data.conversations import cluster_labels
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.tables import read_table
 from ragworth.formats.values import read_objects
 from ragworth.judging.contribution.outcomes import LEAST
-from ragworth.judging.contribution.rows import context_rows
-from ragworth.stats.estimate import Resampling, mean_estimates
+from ragworth.judging.contribution.rows import context_rows, mean_by_query
+from ragworth.stats.estimate import Resampling
 
 EXPECTED = "system, query, hop (1, 2, …), passage, and optionally turn and search: what the agent searched for"
 
@@ -122,27 +120,12 @@ def hop_rows(frame: pl.DataFrame) -> pl.DataFrame:
 
     From the frame of an annotator that splits answers among hops.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for context in context_rows(frame).filter(pl.col("growing").is_not_null()).iter_rows(named=True):
-        added = [after - before for before, after in pairwise(context["growing"])]
+        added, values = np.diff(context["growing"]).tolist(), context["contributions"]
         rows += [
-            {
-                "system": context["system"],
-                "query": context["query"],
-                "hop": name,
-                "search": search,
-                "added": gain,
-                "contribution": value,
-                "logprob": after,
-            }
-            for name, search, gain, value, after in zip(
-                context["passages"],
-                context["searches"],
-                added,
-                context["contributions"],
-                context["growing"][1:],
-                strict=True,
-            )
+            (context["system"], context["query"], *hop)
+            for hop in zip(context["passages"], context["searches"], added, values, context["growing"][1:], strict=True)
         ]
     numbers = dict.fromkeys(("added", "contribution", "logprob"), pl.Float64)
     texts = dict.fromkeys(("system", "query", "hop", "search"), pl.String)
@@ -162,9 +145,7 @@ def hop_profile(
         curves = [np.array(each) - each[0] for each in mine["growing"].to_list()]
         longest = max(map(len, curves))
         gains = np.array([np.pad(each, (0, longest - len(each)), mode="edge") for each in curves])
-        turns = cluster_labels(mine["query"], conversations or {})
-        units = mine["query"].to_numpy() if turns is None else turns
-        for hop, mean in enumerate(mean_estimates(gains, plan or Resampling(), clusters=units)):
+        for hop, mean in enumerate(mean_by_query(gains, mine["query"], plan, conversations)):
             reached = sum(len(each) > hop for each in curves)
             rows.append((system, hop, mean.value, mean.low, mean.high, reached))
     numbers = dict.fromkeys(("worth", "low", "high"), pl.Float64)

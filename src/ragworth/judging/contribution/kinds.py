@@ -28,7 +28,7 @@ from ragworth.judging.contribution.outcomes import (
 from ragworth.judging.contribution.rows import DETAIL_COLUMNS, contribution_notes, details
 from ragworth.judging.findings import AspectValues, reject_cut_passage, require_abilities
 from ragworth.judging.text_lookup import Answer
-from ragworth.llm.contract import Generate, Generated, Score, Scored
+from ragworth.llm.contract import Score, Scored
 
 GIVEN = "given"
 
@@ -119,11 +119,9 @@ class ContributionAnnotator(ContributionOptions, Annotator):
             traces = [require_response(outcome, Scored).trace.logprobs for outcome in outcomes]
             means = [sum(logs) / len(logs) if logs else float("-inf") for logs in traces]
             return accepted[means.index(max(means))]
-        reply = self.template("reply").reply
-        (outcome,) = yield [Generate(everything, max_tokens=self.length, stop=reply.stop)]
-        made = require_response(outcome, Generated)
+        output, made = yield from self.write("reply", everything, self.length)
         reject_cut_passage(made.usage, self.keep_cut)
-        answer = reply.trim(made.outputs[0]).text.strip()
+        answer = output.text.strip()
         check_answer(answer)
         return answer
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -213,9 +213,6 @@ class ContributionOptions:
             raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")
 
 
-OutcomeValues: TypeAlias = dict[str, float | NoValue]
-
-
 def threshold(totals: Floats, least: float) -> float:
     """Nats above which a passage of a context contributes, and below minus which it goes against the answer."""
     return max(least, SHARE * float(np.abs(totals).sum()))
@@ -228,72 +225,36 @@ def outcome_names(*, accepted: bool, shapley: bool, cited: bool) -> tuple[str, .
     leave-one-out. ``cited``: whether answers may have citations.
     """
     names = ("gain", "contributing", "harm") if accepted else ("reliance", "contributing", "opposition")
-    more = (("redundancy",) if shapley else ()) + (("cited-contributing",) if cited else ())
-    return (*names, "effective", *more)
+    return (*names, "effective", *(("redundancy",) if shapley else ()), *(("cited-contributing",) if cited else ()))
 
 
-def outcome_values(split: SplitAnswer, shown: tuple[str, ...], least: float, *, accepted: bool) -> OutcomeValues:
+def outcome_values(
+    split: SplitAnswer, shown: tuple[str, ...], least: float, *, accepted: bool
+) -> dict[str, float | NoValue]:
     """All outcomes of one context, each a number or the reason why it has none."""
     found, totals = split.found, split.found.totals
-    opposed = opposition(totals, least)
-    bound = threshold(totals, least)
-    cited = cited_contributing(dict(zip(shown, totals.tolist(), strict=True)), split.cited, bound)
+    bound, positive = threshold(totals, least), np.maximum(totals, 0)
+    empty = NoValue(EMPTY_CONTEXT, "the context has no passages")
+    none = NoValue(NO_CONTRIBUTION, f"no passage makes the answer likelier by more than {least:g} nats")
+    opposition: float | NoValue = empty
+    effective: float | NoValue = empty
+    redundancy: float | NoValue = empty
+    if len(totals):
+        opposition = effective = redundancy = none
+    if np.abs(totals).max(initial=0.0) > least:
+        opposition = float(np.maximum(-totals, 0).sum() / np.abs(totals).sum())
+    if positive.max(initial=0.0) > least:
+        effective = float(positive.sum() ** 2 / (positive**2).sum())
+        redundancy = float(1 - np.minimum(positive, np.maximum(found.alone, 0)).sum() / positive.sum())
+    cited: float | NoValue = NoValue(NO_CITATIONS, "the answer cites no passage")
+    if split.cited:
+        by_passage = dict(zip(shown, totals.tolist(), strict=True))
+        cited = sum(by_passage[passage] > bound for passage in split.cited) / len(split.cited)
     return {
         "gain" if accepted else "reliance": found.gain,
-        "contributing": float((totals > bound).mean()) if len(totals) else _no_passages(),
-        "harm" if accepted else "opposition": opposed,
-        "effective": effective_passages(totals, least),
-        "redundancy": redundancy(totals, found.alone, least),
+        "contributing": float((totals > bound).mean()) if len(totals) else empty,
+        "harm" if accepted else "opposition": opposition,
+        "effective": effective,
+        "redundancy": redundancy,
         "cited-contributing": cited,
     }
-
-
-def opposition(totals: Floats, least: float) -> float | NoValue:
-    """Share of Σ|φ| that is negative. Without a contribution of ``least`` nats either way there is none."""
-    if not len(totals):
-        return _no_passages()
-    if float(np.abs(totals).max()) <= least:
-        return _no_contribution(least)
-    return float(np.maximum(-totals, 0).sum() / np.abs(totals).sum())
-
-
-def effective_passages(totals: Floats, least: float) -> float | NoValue:
-    """How many equal contributors would be as concentrated as these: 1 if one passage does all, k if all do the same.
-
-    (Σφ⁺)² / Σ(φ⁺)², the inverse Simpson index of the positive contributions.
-    """
-    if not len(totals):
-        return _no_passages()
-    positive = np.maximum(totals, 0)
-    if float(positive.max()) <= least:
-        return _no_contribution(least)
-    return float(positive.sum() ** 2 / (positive**2).sum())
-
-
-def redundancy(totals: Floats, alone: Floats, least: float) -> float | NoValue:
-    """Share of the positive contributions that wouldn't be lost if single passages were removed.
-
-    1 − Σ min(φ⁺, δ⁺) / Σ φ⁺, where δ is what removing the passage alone takes from the answer. 0 if passages do
-    different things; 1 if each could be left out.
-    """
-    if not len(totals):
-        return _no_passages()
-    positive = np.maximum(totals, 0)
-    if float(positive.max()) <= least:
-        return _no_contribution(least)
-    return float(1 - np.minimum(positive, np.maximum(alone, 0)).sum() / positive.sum())
-
-
-def cited_contributing(by_passage: dict[str, float], cited: tuple[str, ...], least: float) -> float | NoValue:
-    """Share of the cited passages that contribute more than ``least`` nats."""
-    if not cited:
-        return NoValue(NO_CITATIONS, "the answer cites no passage")
-    return sum(by_passage[passage] > least for passage in cited) / len(cited)
-
-
-def _no_passages() -> NoValue:
-    return NoValue(EMPTY_CONTEXT, "the context has no passages")
-
-
-def _no_contribution(least: float) -> NoValue:
-    return NoValue(NO_CONTRIBUTION, f"no passage makes the answer likelier by more than {least:g} nats")

@@ -13,7 +13,7 @@ from ragworth.data.conversations import cluster_labels
 from ragworth.judging.contribution import MOST
 from ragworth.judging.contribution.design import Floats
 from ragworth.judging.contribution.outcomes import EMPTY_CONTEXT, LEAST, SplitAnswer, threshold
-from ragworth.stats.estimate import Resampling, mean_estimates
+from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 
 DETAIL_COLUMNS: Mapping[str, Any] = {
     "answer": pl.String,
@@ -224,13 +224,10 @@ def position_profile(
     From the frame of an annotator or grader. ``share`` is the mean share of the positive contributions, over contexts
     that have any. ``conversations`` has the conversation of each query that is a turn: whole conversations are drawn.
     """
-    chosen = plan or Resampling()
     known = passage_rows(frame).filter(pl.col("status") == "ok", pl.col("passage").is_not_null())
     rows = []
     for (system, rank), mine in known.group_by("system", "rank", maintain_order=True):
-        turns = cluster_labels(mine["query"], conversations or {})
-        units = mine["query"].to_numpy() if turns is None else turns  # several answers to a query are one unit
-        (mean,) = mean_estimates(mine["contribution"].to_numpy().reshape(-1, 1), chosen, clusters=units)
+        (mean,) = mean_by_query(mine["contribution"].to_numpy().reshape(-1, 1), mine["query"], plan, conversations)
         share = mine["share"].drop_nulls()
         rows.append(
             {
@@ -246,6 +243,14 @@ def position_profile(
     numbers = dict.fromkeys(("contribution", "low", "high", "share"), pl.Float64)
     schema = {"system": pl.String, "position": pl.Int64, **numbers, "n": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row").sort("system", "position", maintain_order=True)
+
+
+def mean_by_query(
+    values: Floats, queries: pl.Series, plan: Resampling | None, conversations: Mapping[str, str] | None
+) -> list[Estimate]:
+    """The mean of each column with its interval; several rows of a query, or of a conversation, are one unit."""
+    turns = cluster_labels(queries, conversations or {})
+    return mean_estimates(values, plan or Resampling(), clusters=queries.to_numpy() if turns is None else turns)
 
 
 def context_sentence(values: Floats, least: float, *, accepted: bool = False) -> str:
