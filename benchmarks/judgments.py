@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 
 import ragworth
-from ragworth.judging.contract import JudgingResult
+from ragworth.judging.judge import JudgingResult
 from ragworth.stats.auc import auc_interval, pairs_within, win_rate
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -24,7 +24,8 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError
 from ragworth.data import Answers
 from ragworth.data.collection import Collection
-from ragworth.judging.contract import JudgingResult, run_task
+from ragworth.judging.contract import run_task
+from ragworth.judging.judge import JudgingResult
 from ragworth.judging.text_lookup import AnswerBook, TextLookup
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.prompts import load_prompt

@@ -9,7 +9,7 @@ import polars as pl
 
 from ragworth.core.errors import InputError, format_count
 from ragworth.data import OK, Contexts, Judgments
-from ragworth.judging.contract import AnnotationItem
+from ragworth.judging.judge import AnnotationItem
 from ragworth.stats.capture_recapture import chao2, chapman
 from ragworth.stats.estimate import Estimate
 

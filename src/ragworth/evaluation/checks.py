@@ -35,7 +35,8 @@ from ragworth.evaluation.trust_checks import check_trust
 from ragworth.formats.contract import LoadedCollection
 from ragworth.judging import ANNOTATORS, GRADERS, runner
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM, ORACLE_SYSTEM, AnswerWriter
-from ragworth.judging.contract import NO_MODEL, Grader, options_by_name
+from ragworth.judging.contract import options_by_name
+from ragworth.judging.judge import NO_MODEL, Grader
 from ragworth.judging.text_lookup import AnswerBook, TextLookup
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check

@@ -16,7 +16,7 @@ from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.core.registry import Registry
 from ragworth.evaluation.trust_checks import ServerConsent
 from ragworth.judging import ANNOTATORS, GRADERS
-from ragworth.judging.contract import Annotator, Grader
+from ragworth.judging.judge import Annotator, Grader
 from ragworth.llm import llm
 from ragworth.llm.contract import Card, Model
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from ragworth.core.registry import Registry
 
 if TYPE_CHECKING:
-    from ragworth.judging.contract import Annotator, Grader
+    from ragworth.judging.judge import Annotator, Grader
 
 ANNOTATORS: Registry[type[Annotator]] = Registry(
     "kind of judgment",

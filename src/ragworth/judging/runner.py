@@ -19,16 +19,8 @@ from ragworth.data.collection import Collection
 from ragworth.formats.tables import parse_shown
 from ragworth.judging import ANNOTATORS, GRADERS
 from ragworth.judging.answers import AnsweringResult, shown_contexts
-from ragworth.judging.contract import (
-    NO_MODEL,
-    AnnotationItem,
-    Annotator,
-    Judge,
-    JudgingResult,
-    options_by_name,
-    resolve_model,
-    run_task,
-)
+from ragworth.judging.contract import options_by_name, resolve_model, run_task
+from ragworth.judging.judge import NO_MODEL, AnnotationItem, Annotator, Judge, JudgingResult
 from ragworth.judging.text_lookup import AnswerBook, TextLookup, check_positive_count, sample_by_query
 from ragworth.llm.contract import Card, Model
 

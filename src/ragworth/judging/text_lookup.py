@@ -142,7 +142,7 @@ class TextLookup:
 
     @cached_property
     def _queries(self) -> Mapping[str, str]:
-        texts = dict(self.collection.queries.iter_rows()) | self._turns
+        texts: dict[str, str | None] = {**dict(self.collection.queries.iter_rows()), **self._turns}
         return {query: text for query, text in texts.items() if text is not None}
 
     @cached_property

@@ -16,7 +16,8 @@ from ragworth.calls.programs import Forecast
 from ragworth.core.errors import InputError, format_count, format_list, quote_short
 from ragworth.data import OK, Contexts
 from ragworth.data.collection import Collection
-from ragworth.judging.contract import AnnotationItem, Annotator, plan_task, run_task
+from ragworth.judging.contract import plan_task, run_task
+from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.judging.rewriter import EMPTY_REWRITE
 from ragworth.judging.runner import annotation_items
 from ragworth.retrieval.contract import StepContext, passages_by_query

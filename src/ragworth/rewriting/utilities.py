@@ -14,8 +14,8 @@ from ragworth.data import OK, Contexts
 from ragworth.data.collection import Collection
 from ragworth.judging.annotators.abstention import AbstentionAnnotator
 from ragworth.judging.annotators.confidence import ConfidenceAnnotator
-from ragworth.judging.contract import AnnotationItem, Annotator, JudgingResult, Unit
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import AnnotationItem, Annotator, JudgingResult, Unit
 from ragworth.judging.text_lookup import NO_RELEVANT, TextLookup
 from ragworth.llm.contract import Card
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ragworth.data.collection import Collection
-from ragworth.judging.contract import JudgingResult
+from ragworth.judging.judge import JudgingResult
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Request, Score, Trace, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply
 

@@ -12,7 +12,7 @@ import ragworth
 from ragworth import Ratings
 from ragworth.calls.serialization import call_key, model_digest
 from ragworth.judging.annotators.confidence import key_tokens
-from ragworth.judging.contract import JudgingResult
+from ragworth.judging.judge import JudgingResult
 from ragworth.judging.runner import annotate
 from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import Scripted, ScriptedReply

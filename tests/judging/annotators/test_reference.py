@@ -12,10 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ragworth import Collection, prompts  # noqa: E402
-from ragworth.judging.contract import JudgingResult  # noqa: E402
+from ragworth import Collection  # noqa: E402
+from ragworth.judging.judge import JudgingResult  # noqa: E402
 from ragworth.judging.runner import annotate  # noqa: E402
-from ragworth.llm import llm  # noqa: E402
+from ragworth.llm import llm, prompts  # noqa: E402
 from ragworth.llm.contract import Prompt  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
 

@@ -17,8 +17,9 @@ from ragworth.core.errors import InputError, ModelError, PromptError, RagworthEr
 from ragworth.data import OK, Contexts
 from ragworth.judging import ANNOTATORS
 from ragworth.judging.annotators.abstention import CONTROL_QUESTIONS
-from ragworth.judging.contract import JudgingResult, run_task
+from ragworth.judging.contract import run_task
 from ragworth.judging.findings import UNFIT_MODEL
+from ragworth.judging.judge import JudgingResult
 from ragworth.judging.runner import annotate, annotation_items, build_judge
 from ragworth.llm.contract import (
     Choose,

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from ragworth.calls.job import Job
 from ragworth.core.errors import FormatError
 from ragworth.judging import ANNOTATORS
-from ragworth.judging.contract import JudgingResult, run_task
+from ragworth.judging.contract import run_task
 from ragworth.judging.contribution.hops import HopTable, hop_contexts, hop_rows, hops_needed, hops_of, read_hops
 from ragworth.judging.contribution.kinds import ContributionAnnotator, HopContribution
+from ragworth.judging.judge import JudgingResult
 from ragworth.judging.runner import annotation_items, build_judge
 from tests.judging.contribution.readers import Value, reader, world
 

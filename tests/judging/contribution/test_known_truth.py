@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import ragworth
-from ragworth.judging.contract import JudgingResult
 from ragworth.judging.contribution import design
 from ragworth.judging.contribution.rows import context_rows, pair_rows, passage_rows
+from ragworth.judging.judge import JudgingResult
 from tests.judging.contribution.readers import Value, additive, both, contradicted, either, reader, run, world
 
 EXACT = 1e-9

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ragworth import Collection, annotate, prompts  # noqa: E402
+from ragworth import Collection, annotate  # noqa: E402
 from ragworth.judging.contribution.rows import context_rows  # noqa: E402
-from ragworth.llm import llm  # noqa: E402
+from ragworth.llm import llm, prompts  # noqa: E402
 from tests.llm.local import tiny  # noqa: E402
 
 pytestmark = pytest.mark.torch

@@ -18,8 +18,9 @@ from ragworth.calls.job import Job
 from ragworth.core.errors import InputError, ModelError
 from ragworth.data.tokens import TokenCounter
 from ragworth.judging import GRADERS
-from ragworth.judging.contract import Grader, JudgingResult, plan_task
+from ragworth.judging.contract import plan_task
 from ragworth.judging.graders import similarity as graders_by_similarity
+from ragworth.judging.judge import Grader, JudgingResult
 from ragworth.judging.runner import build_judge, to_answer_book
 from ragworth.llm.contract import Choose, Chosen, Failure, Request, Usage
 from ragworth.llm.scripted import Scripted, ScriptedReply

@@ -10,8 +10,8 @@ import pytest
 
 import ragworth
 from ragworth import Collection
-from ragworth.judging.contract import JudgingResult
 from ragworth.judging.graders.support import CONTROL_CLAIMS, claims_of
+from ragworth.judging.judge import JudgingResult
 from ragworth.llm.contract import Choose, Failure, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 

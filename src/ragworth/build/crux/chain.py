@@ -25,8 +25,9 @@ from ragworth.core.errors import InputError, JobStopped, format_count
 from ragworth.data import Ratings
 from ragworth.data.collection import Collection
 from ragworth.judging import ANNOTATORS
-from ragworth.judging.contract import AnnotationItem, Annotator, JudgingResult, plan_task, run_task
+from ragworth.judging.contract import plan_task, run_task
 from ragworth.judging.findings import share_budget
+from ragworth.judging.judge import AnnotationItem, Annotator, JudgingResult
 from ragworth.judging.runner import build_judge
 from ragworth.llm.prompts.template import Template
 from ragworth.metrics.required_passages import RedundancyRule

@@ -12,8 +12,9 @@ import polars as pl
 from ragworth.build.nuggets.files import ASSIGNMENTS, AssignedAnswer, Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError
-from ragworth.judging.contract import Grader, JudgingResult, LabelJudge, option
+from ragworth.judging.contract import option
 from ragworth.judging.findings import AspectValues, reject_cut_passage
+from ragworth.judging.judge import Grader, JudgingResult, LabelJudge
 from ragworth.judging.labels import LabelResult, LabelScale
 from ragworth.judging.text_lookup import Answer
 

@@ -12,7 +12,8 @@ from ragworth.data import Judgments, Ratings
 from ragworth.evaluation.state import EvaluationState, StagePlan, run_task_stage, skip_stage, stage_key, task_settings
 from ragworth.judging import ANNOTATORS, runner
 from ragworth.judging.annotators.containment import ContainmentAnnotator
-from ragworth.judging.contract import NO_MODEL, AnnotationItem, Annotator, run_task
+from ragworth.judging.contract import run_task
+from ragworth.judging.judge import NO_MODEL, AnnotationItem, Annotator
 from ragworth.workspace.config import TaskConfig
 
 PREFERRED_NOTE = (

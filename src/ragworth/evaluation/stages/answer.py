@@ -19,7 +19,7 @@ from ragworth.judging.answers import (
     build_writer,
     shown_contexts,
 )
-from ragworth.judging.contract import JudgingResult
+from ragworth.judging.judge import JudgingResult
 from ragworth.results import SINGLE_ANSWERS
 from ragworth.workspace.config import AnswerConfig, TaskConfig
 

@@ -24,7 +24,8 @@ from ragworth.evaluation.state import (
     task_settings,
 )
 from ragworth.judging import ANNOTATORS, runner
-from ragworth.judging.contract import AnnotationItem, Annotator, options_by_name
+from ragworth.judging.contract import options_by_name
+from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.judging.text_lookup import sample_by_hash
 from ragworth.results import ESTIMATE_TABLES
 from ragworth.scoring import metric_file_digests, passage_tokens

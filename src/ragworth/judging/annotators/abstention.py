@@ -17,8 +17,9 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import Judgments, Outcomes
-from ragworth.judging.contract import AnnotationItem, Annotator, option, prompt_option
+from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.findings import UNFIT_MODEL, AspectValues, require_abilities, value_unless_cut
+from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.judging.labels import answerability_labels, calibrate, declining_label, name_p
 from ragworth.llm.contract import Choose, Chosen, Generate, Generated, Prompt
 from ragworth.metrics.utility import abstention_notes

@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.judging.contract import AnnotationItem, Annotator, option, prompt_option
+from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.findings import AspectValues, answer_logprobs, require_abilities, value_unless_cut
 from ragworth.judging.graders.judge import GRADE_LABELS
+from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.judging.labels import LabelScale, ask_label, choose_label_method
 from ragworth.llm.contract import Score, Scored
 from ragworth.text_match.overlap import COMPARISONS

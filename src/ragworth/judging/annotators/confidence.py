@@ -28,8 +28,9 @@ import polars as pl
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM, AnsweringResult, AnswerItem, AnswerWriter, WrittenAnswer
-from ragworth.judging.contract import AnnotationItem, Annotator, Unit, option, options_by_name
+from ragworth.judging.contract import option, options_by_name
 from ragworth.judging.findings import AspectValues, require_abilities, value_unless_cut
+from ragworth.judging.judge import AnnotationItem, Annotator, Unit
 from ragworth.llm.contract import Failure, Generate, Generated, Output, Response, Score, Scored, Trace, Usage
 from ragworth.llm.prompts.template import Template
 

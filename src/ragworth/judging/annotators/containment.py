@@ -10,8 +10,8 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import quote_short
-from ragworth.judging.contract import AnnotationItem, Annotator
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.text_match.matching import is_character, match_answer, to_matchable
 from ragworth.text_match.normalise import canonical_words
 

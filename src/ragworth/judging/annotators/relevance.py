@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import polars as pl
 
 from ragworth.calls.programs import Program
-from ragworth.judging.contract import AnnotationItem, Annotator, LabelJudge, option, prompt_option
+from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import AnnotationItem, Annotator, LabelJudge
 from ragworth.judging.labels import RATING_SCALE, LabelScale
 from ragworth.metrics.utility import ANSWERS_SHOWN
 

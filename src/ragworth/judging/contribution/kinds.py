@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar
 
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import format_count
-from ragworth.judging.contract import AnnotationItem, Annotator, Grader, option
-from ragworth.judging.contribution.hops import HopTable, hops_needed
+from ragworth.judging.contract import ItemT, option, prompt_option
+from ragworth.judging.contribution.design import METHODS, MOST_EXACT, Design
+from ragworth.judging.contribution.hops import Hop, HopTable, hops_needed
 from ragworth.judging.contribution.outcomes import (
+    LEAST,
     ContextPrompts,
-    ContributionOptions,
-    GroupPrompts,
     check_answer,
     outcome_names,
     outcome_values,
@@ -27,6 +28,7 @@ from ragworth.judging.contribution.outcomes import (
 )
 from ragworth.judging.contribution.rows import DETAIL_COLUMNS, contribution_notes, details
 from ragworth.judging.findings import AspectValues, reject_cut_passage, require_abilities
+from ragworth.judging.judge import AnnotationItem, Annotator, Grader, Judge
 from ragworth.judging.text_lookup import Answer
 from ragworth.llm.contract import Score, Scored
 
@@ -34,7 +36,70 @@ GIVEN = "given"
 
 
 @dataclass(frozen=True)
-class ContributionAnnotator(ContributionOptions, Annotator):
+class ContributionJudge(Judge[ItemT]):
+    """What the annotator and the grader share."""
+
+    method: str = option(
+        "auto", "how the answer is split among passages; auto depends on their number", choices=METHODS
+    )
+    subsets: int = option(256, "maximum subsets of a context to ask about, if not all", low=8)
+    least: float = option(LEAST, "lowest contribution, in nats, that counts", low=0)
+    seed: int = option(0, "seed of random orders and subsets", low=0)
+    prompt: str = prompt_option("reply")
+    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
+
+    kind = "contribution"
+    prompts = ("reply",)
+    asks_model = True
+    single = False
+    details: ClassVar[Mapping[str, Any]] = DETAIL_COLUMNS
+
+    @cached_property
+    def design(self) -> Design:
+        return Design(self.method, self.subsets, self.seed)
+
+    @property
+    def splits_by_shapley(self) -> bool:
+        """Whether there are contributions beside those of leaving one passage out."""
+        return self.method != "leave-one-out"
+
+    @property
+    def max_rounds(self) -> int:
+        return 1 + self.subsets if self.method in ("auto", "permutations") else 1
+
+    def context(
+        self, query: str, passages: Sequence[str], groups: Sequence[Sequence[int]] | None = None
+    ) -> ContextPrompts:
+        """The prompts with some of these passages, or of groups of them; raises `NoValue` if there are too many."""
+        players = len(passages if groups is None else groups)
+        if self.method == "exact" and players > MOST_EXACT:
+            words = f"{players} passages have 2^{players} subsets"
+            raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")
+        texts = [self.texts.passage(passage) for passage in passages]
+        return ContextPrompts(self.template("reply"), self.texts.query(query), texts, groups)
+
+    def split(
+        self, prompts: ContextPrompts, names: tuple[str, ...], answer: str, query: str, hops: Sequence[Hop] = ()
+    ) -> Program[AspectValues]:
+        """Split an answer among passages, or hops, of these names."""
+        split = yield from split_answer(prompts, names, answer, self.design, query, self.keep_cut, growing=bool(hops))
+        detail = details(split, names, self.least)
+        if hops:
+            split = split._replace(cited=())
+            detail |= {"growing": list(split.growing), "searches": [hop.search for hop in hops], "cited": []}
+        values = outcome_values(split, names, self.least, accepted="gain" in self.value_names)
+        if hops:
+            values["hops-needed"] = float(hops_needed(split.growing, self.least))
+        if not self.splits_by_shapley:
+            values["redundancy"] = NoValue("no-shapley", "leave-one-out alone can't tell what is redundant")
+        return AspectValues(values, detail, split.found.method)
+
+    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
+        return contribution_notes(frame)
+
+
+@dataclass(frozen=True)
+class ContributionAnnotator(ContributionJudge[AnnotationItem], Annotator):
     """How much of the answer's log-probability each passage of a context carries, in nats.
 
     The answer is what the model answers from the whole context, an accepted answer (the likeliest where there are
@@ -50,12 +115,9 @@ class ContributionAnnotator(ContributionOptions, Annotator):
     )  # fmt: skip
     length: int = option(64, "maximum tokens of an answer that the model writes", low=1)
 
-    kind = "contribution"
     title = "how much each passage of a context does for the answer, next to the others"
     unit = "context"
     aspects = outcome_names(accepted=False, shapley=True, cited=False)
-    prompts = ("reply",)
-    details: ClassVar[Mapping[str, Any]] = DETAIL_COLUMNS
     takes_answers = True
 
     def check(self) -> None:
@@ -68,7 +130,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
 
     @property
     def max_rounds(self) -> int:
-        return self.split_rounds + (not self.is_given)
+        return super().max_rounds + (not self.is_given)
 
     @property
     def is_given(self) -> bool:
@@ -94,23 +156,19 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         ]
 
     def program(self, item: AnnotationItem) -> Program[AspectValues]:
-        self.check_size(len(item.passages))
-        texts = [self.texts.passage(passage) for passage in item.passages]
-        prompts = ContextPrompts(self.template("reply"), self.texts.query(item.query), texts)
-        answer = yield from self.find_answer(item, prompts, len(item.passages))
-        split = yield from split_answer(prompts, item.passages, answer, self.design, item.query, self.keep_cut)
-        values = outcome_values(split, item.passages, self.least, accepted=self.is_accepted)
-        return AspectValues(values, details(split, item.passages, self.least), split.found.method)
+        prompts = self.context(item.query, item.passages)
+        answer = yield from self.find_answer(item, prompts)
+        return (yield from self.split(prompts, item.passages, answer, item.query))
 
-    def find_answer(self, item: AnnotationItem, prompts: ContextPrompts, players: int) -> Program[str]:
-        """The answer to split; ``players`` is how many passages, or groups of them, the whole context has."""
+    def find_answer(self, item: AnnotationItem, prompts: ContextPrompts) -> Program[str]:
+        """The answer to split."""
         if self.is_given:
             given = self.book.partner(item.system, item.query, 0)
             if given is None:
                 raise NoValue("no-answer", f"no answer of {item.system!r} to the query {item.query!r} is given")
             check_answer(given.words)
             return given.words
-        everything = prompts.prompt(range(players))
+        everything = prompts.prompt(range(prompts.players))
         if self.answer == "accepted":
             accepted = self.texts.answers(item.query)
             if len(accepted) == 1:
@@ -126,7 +184,7 @@ class ContributionAnnotator(ContributionOptions, Annotator):
         return answer
 
     def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        notes = contribution_notes(frame)
+        notes = super().notes(frame, controls)
         if self.is_given and any(each.repeat for each in self.book.answers):
             notes.append("of several answers to a query, only the first is split")
         return notes
@@ -155,19 +213,11 @@ class HopContribution(ContributionAnnotator):
         hops = self.hops.get((item.system, item.query))
         if not hops:
             raise NoValue("no-hops", f"nothing says in which hop {item.system!r} found passages for {item.query!r}")
-        self.check_size(len(hops))
         passages = [passage for hop in hops for passage in hop.passages]
-        places = {passage: n for n, passage in enumerate(passages)}
-        groups = [[places[passage] for passage in hop.passages] for hop in hops]
-        texts = [self.texts.passage(passage) for passage in passages]
-        prompts = GroupPrompts(self.template("reply"), self.texts.query(item.query), texts, groups)
-        answer = yield from self.find_answer(item, prompts, len(hops))
-        names = tuple(hop.name for hop in hops)
-        split = yield from split_answer(prompts, names, answer, self.design, item.query, self.keep_cut, growing=True)
-        values = outcome_values(split._replace(cited=()), names, self.least, accepted=self.is_accepted)
-        values["hops-needed"] = float(hops_needed(split.growing, self.least))
-        own = {"growing": list(split.growing), "searches": [hop.search for hop in hops], "cited": []}
-        return AspectValues(values, details(split, names, self.least) | own, split.found.method)
+        groups = [[passages.index(passage) for passage in hop.passages] for hop in hops]
+        prompts = self.context(item.query, passages, groups)
+        answer = yield from self.find_answer(item, prompts)
+        return (yield from self.split(prompts, tuple(hop.name for hop in hops), answer, item.query, hops))
 
 
 def split_by_hops(annotator: Any, hops: HopTable) -> Any:
@@ -176,29 +226,19 @@ def split_by_hops(annotator: Any, hops: HopTable) -> Any:
 
 
 @dataclass(frozen=True)
-class ContributionGrader(ContributionOptions, Grader):
+class ContributionGrader(ContributionJudge[Answer], Grader):
     """How much of an answer's log-probability each passage that was shown carries.
 
     Citations are removed from the answer, which is then scored with subsets of the passages, in the prompt reply. An
     answer that declines has no value: there is no statement that a passage could contribute to.
     """
 
-    kind = "contribution"
     title = "how much each passage did for the answer, next to the others"
     compares = ("queries",)
     aspects = outcome_names(accepted=False, shapley=True, cited=True)
-    asks_model = True
-    prompts = ("reply",)
-    single = False
-    rounds = 2
-    details: ClassVar[Mapping[str, Any]] = DETAIL_COLUMNS
 
     def check(self) -> None:
         require_abilities(self.card, ("score",), "contribution")
-
-    @property
-    def max_rounds(self) -> int:
-        return self.split_rounds
 
     @property
     def source(self) -> str:
@@ -206,15 +246,6 @@ class ContributionGrader(ContributionOptions, Grader):
 
     def program(self, item: Answer) -> Program[AspectValues]:
         shown = self.shown_passages(item)
-        self.check_size(len(shown))
-        texts = [self.texts.passage(passage) for passage in shown]
+        prompts = self.context(item.query, shown)
         check_answer(item.words)
-        prompts = ContextPrompts(self.template("reply"), self.texts.query(item.query), texts)
-        split = yield from split_answer(prompts, shown, item.words, self.design, item.query, self.keep_cut)
-        values = outcome_values(split, shown, self.least, accepted=False)
-        if not self.splits_by_shapley:
-            values["redundancy"] = NoValue("no-shapley", "leave-one-out alone can't tell what is redundant")
-        return AspectValues(values, details(split, shown, self.least), split.found.method)
-
-    def notes(self, frame: pl.DataFrame, controls: Sequence[AspectValues | NoValue]) -> list[str]:
-        return contribution_notes(frame)
+        return (yield from self.split(prompts, shown, item.words, item.query))

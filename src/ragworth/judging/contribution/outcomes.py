@@ -27,10 +27,7 @@ import numpy as np
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.data import EMPTY_ANSWER
-from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.contribution.design import (
-    METHODS,
-    MOST_EXACT,
     Contributions,
     Design,
     Floats,
@@ -113,25 +110,21 @@ class ContextPrompts:
     query: str
     passages: Sequence[str]
     """Texts, in the order shown."""
+    groups: Sequence[Sequence[int]] | None = None
+    """Numbers of the passages of each player, such as those that each search of an agent found; by default one each."""
 
-    def prompt(self, numbers: Sequence[int]) -> Prompt:
-        """The prompt with some of the passages."""
-        values = self._values(numbers)
-        return self.template.render(values, fenced_for=self._values(range(len(self.passages))))
+    @property
+    def players(self) -> int:
+        """How many passages, or groups of them, may be left out."""
+        return len(self.passages if self.groups is None else self.groups)
+
+    def prompt(self, players: Sequence[int]) -> Prompt:
+        """The prompt with some of the players."""
+        numbers = players if self.groups is None else [number for player in players for number in self.groups[player]]
+        return self.template.render(self._values(numbers), fenced_for=self._values(range(len(self.passages))))
 
     def _values(self, numbers: Sequence[int]) -> Mapping[str, object]:
         return {"query": self.query, "passages": [{"text": self.passages[i]} for i in numbers]}
-
-
-@dataclass(frozen=True)
-class GroupPrompts(ContextPrompts):
-    """Prompts with some of several groups of passages, such as those that each search of an agent found."""
-
-    groups: Sequence[Sequence[int]]
-    """Numbers of the passages of each group."""
-
-    def prompt(self, numbers: Sequence[int]) -> Prompt:
-        return super().prompt([passage for group in numbers for passage in self.groups[group]])
 
 
 def check_answer(text: str) -> None:
@@ -177,40 +170,6 @@ SHARE = 0.05
 NO_CONTRIBUTION = "no-contribution"
 EMPTY_CONTEXT = "empty-context"
 NO_CITATIONS = "no-citations"
-
-
-@dataclass(frozen=True)
-class ContributionOptions:
-    """Settings of the annotator and of the grader."""
-
-    method: str = option(
-        "auto", "how the answer is split among passages; auto depends on their number", choices=METHODS
-    )
-    subsets: int = option(256, "maximum subsets of a context to ask about, if not all", low=8)
-    least: float = option(LEAST, "lowest contribution, in nats, that counts", low=0)
-    seed: int = option(0, "seed of random orders and subsets", low=0)
-    prompt: str = prompt_option("reply")
-    keep_cut: bool = option(False, "keep values of contexts that did not fit whole")
-
-    @cached_property
-    def design(self) -> Design:
-        return Design(self.method, self.subsets, self.seed)
-
-    @property
-    def splits_by_shapley(self) -> bool:
-        """Whether there are contributions beside those of leaving one passage out."""
-        return self.method != "leave-one-out"
-
-    @property
-    def split_rounds(self) -> int:
-        """How often it may ask about one context."""
-        return 1 + self.subsets if self.method in ("auto", "permutations") else 1
-
-    def check_size(self, passages: int) -> None:
-        """Raise `NoValue` if a context is too large for the method."""
-        if self.method == "exact" and passages > MOST_EXACT:
-            words = f"{passages} passages have 2^{passages} subsets"
-            raise NoValue("too-many-passages", f"{words}; exact takes {MOST_EXACT} passages at most")
 
 
 def threshold(totals: Floats, least: float) -> float:

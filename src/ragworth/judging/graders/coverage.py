@@ -16,8 +16,9 @@ from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError, format_count, give_input
 from ragworth.data import OK
 from ragworth.data.tokens import TokenCounter
-from ragworth.judging.contract import Grader, LabelJudge, option, prompt_option
+from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.findings import AspectValues, judgment_warnings, reject_cut_passage
+from ragworth.judging.judge import Grader, LabelJudge
 from ragworth.judging.labels import RATED_ANSWERABILITY_NOTE, RATING_SCALE, LabelResult, LabelScale, all_found
 from ragworth.judging.oracle import NO_ANSWERABLE, UNJUDGED, OracleSelector
 from ragworth.judging.text_lookup import NO_SUBQUESTIONS, Answer, Subquestion

@@ -16,9 +16,10 @@ import polars as pl
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.core.errors import InputError
 from ragworth.judging.answers import ORACLE_SYSTEM
-from ragworth.judging.contract import Grader, LabelJudge, option, prompt_option
+from ragworth.judging.contract import option, prompt_option
 from ragworth.judging.findings import AspectValues, judgment_warnings
 from ragworth.judging.graders.text import ABSTAINED, CORRECT, GRADER_VALUES, WRONG
+from ragworth.judging.judge import Grader, LabelJudge
 from ragworth.judging.labels import LabelScale, all_found
 from ragworth.judging.text_lookup import Answer
 

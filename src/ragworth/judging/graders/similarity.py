@@ -21,8 +21,9 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, format_count, give_input
 from ragworth.data.conversations import cluster_labels, conversation_ids
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM
-from ragworth.judging.contract import Grader, option
+from ragworth.judging.contract import option
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import Grader
 from ragworth.judging.text_lookup import Answer
 from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import correct_by_holm, ratio_of_means

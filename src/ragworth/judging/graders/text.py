@@ -13,8 +13,9 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.data import UNDECIDED
-from ragworth.judging.contract import Grader, option
+from ragworth.judging.contract import option
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import Grader
 from ragworth.judging.text_lookup import Answer
 from ragworth.text_match.overlap import COMPARISONS
 from ragworth.text_match.short_answers import grade_short_answer

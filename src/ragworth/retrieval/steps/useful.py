@@ -15,9 +15,9 @@ from typing import Any, ClassVar, cast
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.data.collection import Collection
 from ragworth.judging.annotators.abstention import AbstentionAnnotator
-from ragworth.judging.contract import AnnotationItem
 from ragworth.judging.contract import option as named
 from ragworth.judging.findings import AspectValues
+from ragworth.judging.judge import AnnotationItem
 from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.contract import Card
 from ragworth.retrieval.contract import StepContext
