@@ -9,7 +9,8 @@ from ragworth.calls.job import Job
 from ragworth.core.errors import InputError
 from ragworth.data.conversations import Message, Turn, cut_messages, recent_messages, turns_of
 from ragworth.judging.contract import plan_task, run_task
-from ragworth.judging.rewriter import EMPTY_REWRITE, NO_HISTORY, REFUSED, QueryRewriter
+from ragworth.judging.labels import REFUSED
+from ragworth.judging.rewriter import EMPTY_REWRITE, NO_HISTORY, QueryRewriter
 from ragworth.llm.contract import Card, Generate, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.rewriting import candidates as made

@@ -437,16 +437,12 @@ def answer_items(
         )
     if oracle:
         writer.oracle.check()
+    extra = [name for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle)) if wanted]
     shown: dict[tuple[str, str], list[ShownPassage]] = {}
     systems: list[str] = []
     if contexts is not None:
         systems = contexts.systems
-        taken = [
-            name
-            for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle))
-            if wanted and name in systems
-        ]
-        if taken:
+        if taken := [name for name in extra if name in systems]:
             raise InputError(f"a system is called {taken[0]!r} already", remedy="give it another name")
         for system, query, passage, rank in contexts.frame.select("system", "query", "passage", "rank").iter_rows():
             shown.setdefault((system, query), []).append(ShownPassage(passage, rank))
@@ -455,6 +451,5 @@ def answer_items(
         queries = collection.queries["query"].to_list()
     queries = list(dict.fromkeys(queries))
     made = [AnswerItem(system, query, tuple(shown.get((system, query), ()))) for system in systems for query in queries]
-    extra = [name for name, wanted in ((NO_CONTEXT_SYSTEM, without), (ORACLE_SYSTEM, oracle)) if wanted]
     made += [AnswerItem(name, query) for name in extra for query in queries]
     return [item._replace(repeat=repeat) for item in made for repeat in range(writer.repeats)]

@@ -21,6 +21,9 @@ CUT = "cut"
 """Status of a passage that was shown only in part."""
 
 
+NO_CITATIONS = "no-citations"
+"""Status of values about the citations of an answer that cites nothing."""
+
 UNFIT_MODEL = "unfit-model"
 """Status of all values of a model that fails on questions whose answer is known."""
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeVar, cast
 
 from ragworth.calls.programs import NoValue, Program, require_response
 from ragworth.core.errors import InputError, PromptError, format_list
+from ragworth.data import TRUNCATED
 from ragworth.judging.findings import require_abilities
 from ragworth.llm.contract import LENGTH, Card, Choose, Chosen, Generate, Generated, Prompt, Usage
 from ragworth.llm.prompts.reply import REPLY_KEYS, UNDECLARED, ReplyFormat
@@ -21,7 +22,6 @@ T = TypeVar("T")
 
 LABEL_METHODS = ("auto", "labels", "parsed", "answerability")
 REFUSED = "refused"
-TRUNCATED = "truncated"
 UNPARSABLE = "unparsable"
 _REFUSAL = re.compile(r"\b(sorry|apologi[sz]e|i can(?:no|')t|i am unable|i'm unable|as an ai)\b", re.I)
 

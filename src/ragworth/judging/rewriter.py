@@ -18,13 +18,13 @@ from ragworth.data import OK, TRUNCATED
 from ragworth.data.conversations import Turn, cut_messages, recent_messages, spoken_messages
 from ragworth.judging.contract import Task, option, validate_options
 from ragworth.judging.findings import describe_source, frame_from_rows, missing_notes, require_abilities
+from ragworth.judging.labels import REFUSED
 from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, REWRITE, Card, Generate, Generated, Output, Prompt
 from ragworth.llm.prompts.template import Template
 from ragworth.text_match.refusals import find_refusal
 
 EMPTY_REWRITE = "empty-rewrite"
-REFUSED = "refused"
 _MARK = re.compile(r"</?message [0-9a-f]{6,8}>")
 """A mark of the prompt that small models repeat. It is no part of a rewrite."""
 

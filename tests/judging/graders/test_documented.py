@@ -13,7 +13,7 @@ from ragworth.text_match import bertscore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "answers.md").read_text(encoding="utf-8")
 STATUSES = [
-    tables.TRUNCATED, tables.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE, labels.TRUNCATED,
+    tables.TRUNCATED, tables.EMPTY_ANSWER, findings.CUT, labels.REFUSED, labels.UNPARSABLE,
     text_lookup.NO_QUERY, text_lookup.NO_PASSAGE, text_lookup.EMPTY_PASSAGE, text_lookup.NO_ANSWERS,
     text_lookup.NO_SUBQUESTIONS, text_lookup.NO_RELEVANT,
     oracle.UNJUDGED, oracle.NO_RATINGS, oracle.NO_ANSWERABLE, judge.NO_IDEAL,

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ragworth.calls.programs import NoValue, Program, require_response
-from ragworth.data import OK
+from ragworth.data import OK, TRUNCATED
 from ragworth.judging.contract import Task
 from ragworth.judging.findings import CUT, describe_source, frame_from_rows, missing_notes, require_abilities
-from ragworth.judging.labels import REFUSED, TRUNCATED, UNPARSABLE
+from ragworth.judging.labels import REFUSED, UNPARSABLE
 from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Output
 from ragworth.llm.prompts.template import Template

@@ -15,10 +15,10 @@ from ragworth.build.crux.writing import tagged_texts
 from ragworth.build.nuggets.files import Nugget, NuggetList
 from ragworth.calls.programs import NoValue, Program, combine_programs, require_response
 from ragworth.core.errors import format_count
-from ragworth.data import OK
+from ragworth.data import OK, TRUNCATED
 from ragworth.judging.contract import Task, option, validate_options
 from ragworth.judging.findings import CUT, describe_source, frame_from_rows, missing_notes
-from ragworth.judging.labels import TRUNCATED, UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
+from ragworth.judging.labels import UNPARSABLE, LabelResult, LabelScale, ask_label, choose_label_method
 from ragworth.judging.text_lookup import EMPTY_PASSAGE, TextLookup
 from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated

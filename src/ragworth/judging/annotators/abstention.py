@@ -96,12 +96,7 @@ class AbstentionAnnotator(Annotator):
     aspects = ("abstention",)
     prompts = ("abstention",)
     details: ClassVar[Mapping[str, Any]] = {
-        "p_raw": pl.Float64,
-        "p_calibrated": pl.Float64,
-        "declines": pl.Float64,
-        "answers": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
+        **dict.fromkeys(("p_raw", "p_calibrated", "declines", "answers", "low", "high"), pl.Float64),
         "cut": pl.Int64,
     }
 

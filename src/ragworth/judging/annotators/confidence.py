@@ -114,10 +114,7 @@ class ConfidenceAnnotator(Annotator):
     details: ClassVar[Mapping[str, Any]] = {
         "answer_tokens": pl.List(pl.String),
         "key": pl.List(pl.Boolean),
-        "entropies": pl.List(pl.Float64),
-        "entropies_alone": pl.List(pl.Float64),
-        "surprisals": pl.List(pl.Float64),
-        "surprisals_alone": pl.List(pl.Float64),
+        **dict.fromkeys(("entropies", "entropies_alone", "surprisals", "surprisals_alone"), pl.List(pl.Float64)),
         "finish": pl.String,
         "tokens": pl.Int64,
         "prompt_tokens": pl.Int64,

@@ -10,13 +10,11 @@ import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import quote_short
+from ragworth.data import UNDECIDED
 from ragworth.judging.findings import AspectValues
 from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.text_match.matching import is_character, match_answer, to_matchable
 from ragworth.text_match.normalise import canonical_words
-
-UNDECIDED = "undecided"
-"""Status of a passage that contains no accepted answer but may give one in other words."""
 
 SHORT_ANSWER = 5
 """Most words of an accepted answer that a passage would contain word for word (docs/judgments.md has the evidence)."""

@@ -35,7 +35,7 @@ from ragworth.judging.contribution.design import (
     contributions,
     full_subset,
 )
-from ragworth.judging.findings import answer_logprobs, reject_cut_passage
+from ragworth.judging.findings import NO_CITATIONS, answer_logprobs, reject_cut_passage
 from ragworth.llm.contract import Failure, Prompt, Response, Score, Scored, Trace
 from ragworth.llm.prompts.template import Template
 from ragworth.text_match.refusals import find_refusal
@@ -169,7 +169,6 @@ SHARE = 0.05
 
 NO_CONTRIBUTION = "no-contribution"
 EMPTY_CONTEXT = "empty-context"
-NO_CITATIONS = "no-citations"
 
 
 def threshold(totals: Floats, least: float) -> float:

@@ -18,21 +18,15 @@ from ragworth.stats.estimate import Estimate, Resampling, mean_estimates
 DETAIL_COLUMNS: Mapping[str, Any] = {
     "answer": pl.String,
     "passages": pl.List(pl.String),
-    "contributions": pl.List(pl.Float64),
-    "errors": pl.List(pl.Float64),
-    "removed": pl.List(pl.Float64),
-    "single": pl.List(pl.Float64),
+    **dict.fromkeys(("contributions", "errors", "removed", "single"), pl.List(pl.Float64)),
     "sentences": pl.List(pl.String),
-    "by_sentence": pl.List(pl.List(pl.Float64)),
-    "interactions": pl.List(pl.List(pl.Float64)),
-    "logprob": pl.Float64,
-    "logprob_alone": pl.Float64,
+    **dict.fromkeys(("by_sentence", "interactions"), pl.List(pl.List(pl.Float64))),
+    **dict.fromkeys(("logprob", "logprob_alone"), pl.Float64),
     "tokens": pl.Int64,
     "method": pl.String,
     "subsets": pl.Int64,
     "settled": pl.Float64,
-    "cited": pl.List(pl.String),
-    "searches": pl.List(pl.String),
+    **dict.fromkeys(("cited", "searches"), pl.List(pl.String)),
     "growing": pl.List(pl.Float64),
     "least": pl.Float64,
 }
@@ -52,17 +46,12 @@ PASSAGE_COLUMNS = {
     "query": pl.String,
     "rank": pl.Int64,
     "passage": pl.String,
-    "contribution": pl.Float64,
-    "error": pl.Float64,
-    "removed": pl.Float64,
-    "share": pl.Float64,
+    **dict.fromkeys(("contribution", "error", "removed", "share"), pl.Float64),
     "redundant_with": pl.String,
     "sentence": pl.Int64,
     "method": pl.String,
     "cited": pl.Boolean,
-    "status": pl.String,
-    "reason": pl.String,
-    "source": pl.String,
+    **dict.fromkeys(("status", "reason", "source"), pl.String),
 }
 
 
@@ -167,7 +156,7 @@ def _partners(context: Mapping[str, Any]) -> list[str | None]:
 def pair_rows(frame: pl.DataFrame) -> pl.DataFrame:
     """A row for each two passages of a context: negative interactions are redundant, positive ones need each other."""
     rows = [
-        {"system": context["system"], "query": context["query"], "first": first, "second": second, "interaction": value}
+        (context["system"], context["query"], first, second, value)
         for context in context_rows(frame).iter_rows(named=True)
         if context["interactions"] is not None
         for i, first in enumerate(context["passages"])
@@ -229,17 +218,8 @@ def position_profile(
     for (system, rank), mine in known.group_by("system", "rank", maintain_order=True):
         (mean,) = mean_by_query(mine["contribution"].to_numpy().reshape(-1, 1), mine["query"], plan, conversations)
         share = mine["share"].drop_nulls()
-        rows.append(
-            {
-                "system": system,
-                "position": rank,
-                "contribution": mean.value,
-                "low": mean.low,
-                "high": mean.high,
-                "share": float(np.mean(share.to_numpy())) if len(share) else None,
-                "n": mine.height,
-            }
-        )
+        mean_share = float(np.mean(share.to_numpy())) if len(share) else None
+        rows.append((system, rank, mean.value, mean.low, mean.high, mean_share, mine.height))
     numbers = dict.fromkeys(("contribution", "low", "high", "share"), pl.Float64)
     schema = {"system": pl.String, "position": pl.Int64, **numbers, "n": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row").sort("system", "position", maintain_order=True)

@@ -15,14 +15,12 @@ import polars as pl
 from ragworth.calls.programs import NoValue, Program, combine_programs
 from ragworth.data import EMPTY_ANSWER
 from ragworth.judging.contract import option, prompt_option
-from ragworth.judging.findings import AspectValues, reject_cut_passage
+from ragworth.judging.findings import NO_CITATIONS, AspectValues, reject_cut_passage
 from ragworth.judging.judge import Grader, LabelJudge
 from ragworth.judging.labels import LabelResult, LabelScale, all_found
 from ragworth.judging.text_lookup import Answer
 from ragworth.text_match.refusals import find_refusal
 from ragworth.text_match.sentences import parse_citations, sentences, without_citations
-
-NO_CITATIONS = "no-citations"
 
 
 class ControlClaims(NamedTuple):
