@@ -26,7 +26,7 @@ from ragworth.data.tokens import WORD_COUNTER, TokenCounter
 from ragworth.formats.files import PathOrStr
 from ragworth.formats.tables import read_answer_table
 from ragworth.judging.contract import Task, option, options_by_name, resolve_model, run_task, validate_options
-from ragworth.judging.findings import describe_source, frame_from_rows, require_abilities
+from ragworth.judging.findings import describe_source, frame_from_rows, missing_notes, require_abilities
 from ragworth.judging.labels import DECLINING
 from ragworth.judging.oracle import ORACLE_SOURCES, OracleSelector
 from ragworth.judging.text_lookup import NO_PASSAGE, TextLookup, check_positive_count, sample_by_query
@@ -306,13 +306,8 @@ def shown_contexts(frame: pl.DataFrame) -> Contexts:
 
 def _notes(frame: pl.DataFrame) -> list[str]:
     """Notes on how many answers have a text, and on how they ended."""
-    notes = []
+    notes = list(missing_notes(frame, "answer", of="text", good=ANSWERED_STATUSES))
     good = frame.filter(pl.col("status").is_in(ANSWERED_STATUSES))
-    if good.height < frame.height:
-        lost = frame.filter(~pl.col("status").is_in(ANSWERED_STATUSES))["status"].value_counts(sort=True)
-        words = ", ".join(f"{status} {number:,}" for status, number in lost.iter_rows())
-        verb = "has" if frame.height == 1 else "have"
-        notes.append(f"{good.height:,} of {format_count(frame.height, 'answer')} {verb} a text; without one: {words}")
     bare = frame.filter((pl.col("system") != NO_CONTEXT_SYSTEM) & (pl.col("shown").list.len() == 0))
     ended = good.filter(pl.col("status") == TRUNCATED).height
     cut = good.filter(pl.col("cut") > 0)

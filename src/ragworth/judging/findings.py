@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -175,15 +175,20 @@ def repeat_notes(frame: pl.DataFrame) -> list[str]:
     ]
 
 
-def missing_notes(frame: pl.DataFrame, what: str) -> tuple[str, ...]:
-    """Say how many have a value and why the others don't; empty if all have one."""
-    reasons = Counter(frame.filter(pl.col("status") != OK)["status"].to_list())
+def missing_notes(
+    frame: pl.DataFrame, what: str, *, of: str = "value", good: Collection[str] = (OK,)
+) -> tuple[str, ...]:
+    """Say how many have a value and why the others don't; empty if all have one.
+
+    ``what`` is a row in words, ``of`` what it may lack, and ``good`` the statuses of rows that lack nothing.
+    """
+    reasons = Counter(frame.filter(~pl.col("status").is_in(good))["status"].to_list())
     if not reasons:
         return ()
     words = ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())
-    good = frame.height - reasons.total()
     verb = "has" if frame.height == 1 else "have"
-    return (f"{good:,} of {format_count(frame.height, what)} {verb} a value; without one: {words}",)
+    number = frame.height - reasons.total()
+    return (f"{number:,} of {format_count(frame.height, what)} {verb} a {of}; without one: {words}",)
 
 
 LOW_LABEL_MASS = 0.05
