@@ -9,16 +9,17 @@ the Hugging Face hub, or a folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError, format_count, give_input
+from ragworth.core.registry import Registry
 from ragworth.data.conversations import cluster_labels, conversation_ids
 from ragworth.judging.answers import NO_CONTEXT_SYSTEM
 from ragworth.judging.contract import option
@@ -29,6 +30,16 @@ from ragworth.stats.estimate import Estimate, Resampling
 from ragworth.stats.paired import correct_by_holm, ratio_of_means
 from ragworth.text_match.bertscore import BERTScore, BERTScoreSimilarity, Similarity
 from ragworth.text_match.overlap import BestSimilarity, OverlapSimilarity
+
+if TYPE_CHECKING:
+    from ragworth.text_match.token_encoder import TokenVectors
+
+TOKEN_ENCODERS: Registry[Callable[[int | None], TokenVectors]] = Registry(
+    "token encoder",
+    "ragworth.token_encoders",
+    {"embedded": "ragworth.retrieval.encoders.embedded:EmbeddedTokenEncoder"},
+)
+"""Each opens an encoder at a layer, or at the one it recommends."""
 
 EMBEDDED, PAPER = "embedded", "paper"
 PAPER_ENCODER, PAPER_LAYER = "bert-large-uncased", 18
@@ -42,7 +53,6 @@ ZERO_SHOT_WORTHLESS = "zero-shot-worthless"
 
 def build_bertscore_similarity(encoder: str, *, layer: int, device: str, download: bool) -> BERTScoreSimilarity:
     """BERTScore with an encoder; ``layer`` −1 uses the one known to be best."""
-    from ragworth.retrieval.encoders.embedded import EmbeddedTokenEncoder
     from ragworth.text_match.token_encoder import TokenEncoder
 
     known = layer if layer >= 0 else None
@@ -53,8 +63,8 @@ def build_bertscore_similarity(encoder: str, *, layer: int, device: str, downloa
                 remedy=f"name the encoder: {PAPER_ENCODER}",
             )
         encoder, known = PAPER_ENCODER, PAPER_LAYER
-    if encoder == EMBEDDED:
-        return BERTScoreSimilarity(BERTScore(EmbeddedTokenEncoder(known)))
+    if encoder in TOKEN_ENCODERS:
+        return BERTScoreSimilarity(BERTScore(TOKEN_ENCODERS.get(encoder)(known)))
     return BERTScoreSimilarity(BERTScore(TokenEncoder(encoder, layer=known, device=device or None, download=download)))
 
 
