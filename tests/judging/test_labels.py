@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from ragworth.calls.job import Job
 from ragworth.calls.programs import NoValue, run_programs
 from ragworth.core.errors import InputError, ModelError
+from ragworth.data import TRUNCATED
 from ragworth.judging.labels import (
     REFUSED,
-    TRUNCATED,
     UNPARSABLE,
     LabelResult,
     LabelScale,
