@@ -115,7 +115,6 @@ def test_costs_that_nobody_knows_are_none_and_not_0() -> None:
     tally.end(MOST, Generated((), Usage(10, 5, 0.1)))
     assert tally.cost is None
     plan = CallPlan(3, 2, 1, 100, 10, None)
-    assert plan.most_cost is None
     assert str(plan) == (
         "3 requests, 2 distinct, 1 answered already; 1 call to make, about 100 tokens to read and at most 10 to "
         "write; cost unknown (no price given)"

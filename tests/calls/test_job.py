@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -238,7 +239,6 @@ def test_local_models_cost_nothing_and_endpoints_nobody_knows_what() -> None:
     list(far.run(questions(3)))
     assert near.tally.cost == 0.0
     assert far.tally.cost is None
-    assert far.plan(questions(1)).most_cost is None
     assert "cost unknown" in str(far.plan(questions(1)))
 
 
@@ -301,7 +301,7 @@ def test_planning_only_does_not_ask_an_endpoint_what_it_can_do() -> None:
             pass
 
     plan = Job(Shy({"*": YES}), only_plan=True).plan(questions(4))
-    assert (plan.missing, plan.most_cost) == (4, None)
+    assert (plan.missing, plan.price) == (4, None)
 
 
 def test_the_same_again_gives_the_same_table_even_with_hopeless_rows(tmp_path: Path) -> None:
@@ -364,24 +364,21 @@ class Wrong(Scripted):
         return self.wrong(super().choose(requests))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [lambda found: found[:-1], lambda found: [*found, found[0]], lambda found: []],
-    ids=["less", "more", "none"],
-)
-def test_a_backend_with_the_wrong_number_of_responses_is_an_error(wrong: Callable[[object], object]) -> None:
-    with pytest.raises(ModelError, match="responses to 3 requests"):
-        list(Job(Wrong(wrong)).run(questions(3)))
-
-
 TEXT = Generated((Output("text", "stop"),), Usage(1, 1, 0.0))
+WRONG: dict[str, tuple[Callable[[list[Chosen | Failure]], object], str]] = {
+    "too few": (lambda found: found[:-1], "crashed"),
+    "too many": (lambda found: [*found, found[0]], "crashed"),
+    "nothing": (lambda found: [None] * len(found), "malformed"),
+    "a string": (lambda found: ["yes"] * len(found), "malformed"),
+    "another kind": (lambda found: [TEXT] * len(found), "malformed"),
+}
 
 
-@pytest.mark.parametrize("given", [None, "yes", TEXT], ids=["nothing", "a string", "another kind"])
-def test_a_backend_with_the_wrong_kind_of_response_is_an_error(given: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", WRONG)
+def test_a_backend_that_breaks_the_contract_gives_failures(name: str, tmp_path: Path) -> None:
+    wrong, reason = WRONG[name]
     with Store(tmp_path / "c.sqlite") as kept:
-        with pytest.raises(ModelError):
-            list(Job(Wrong(lambda found: [given] * len(found)), kept).run(questions(3)))
+        assert reasons(list(Job(Wrong(wrong), kept).run(questions(3)))) == [reason] * 3
         assert values(list(Job(Scripted(share), kept).run(questions(3)))) == [0.0, 0.001, 0.002]
 
 
@@ -520,6 +517,32 @@ def test_an_interrupt_keeps_what_is_under_way_and_says_how_to_go_on(tmp_path: Pa
         model, noted = fresh()
         assert len(list(Job(model, store).run(questions(2000)))) == 2000
     assert len(noted.seen) == 2000 - kept
+
+
+def test_ctrl_c_does_not_wait_for_free_calls(tmp_path: Path) -> None:
+    class Local(Scripted):
+        abandons_calls = True
+
+    started = threading.Event()
+
+    def script(request: Request) -> dict[str, float]:
+        if "question9" in request.prompt.messages[-1].content:
+            started.set()
+            time.sleep(30)
+        return share(request)
+
+    def interrupt() -> None:
+        started.wait()
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    begun = time.monotonic()
+    with Job(Local(script, batch=1), tmp_path / "calls.sqlite") as job, pytest.raises(JobInterrupted) as caught:
+        list(job.run(questions(20)))
+    assert time.monotonic() - begun < 20
+    assert caught.value.hurried
+    with Job(Scripted(share), tmp_path / "calls.sqlite") as again:
+        assert again.plan(questions(20)).cached == 9
 
 
 @pytest.mark.slow

@@ -45,13 +45,6 @@ def test_slow_rates_have_a_decimal_and_money_is_shown_when_it_is_known() -> None
     assert Progress().line(free, 0, 2.0) == "1 call · 0.5/s · 0 from the store · 0 failed · free"
 
 
-def test_what_was_not_looked_at_yet_counts_at_the_share_that_was_missing() -> None:
-    # 100 of 400 looked at, of which 40 were missing and all are done: 40 % of 300 are to come.
-    tally = JobTally(None, asked=100, distinct=100, cached=60, done=40)
-    assert Progress(400).line(tally, 0, 4.0).startswith("40 of 160 calls · 10/s · 12 s left")
-    assert Progress(100).line(tally, 0, 4.0).startswith("40 calls")
-
-
 def test_the_time_that_the_first_responses_took_is_not_that_of_the_others(clock: Clock) -> None:
     """It includes loading the model: two calls after a minute don't mean four hours for 500."""
     stream = Terminal()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,8 @@ def test_a_budget_ends_a_job_whose_endpoint_reports_no_usage(change: object, lim
     assert 200 < tally.prompt_tokens + tally.new_tokens <= 300
     with Store(tmp_path / "calls.sqlite") as store:  # as the endpoint said: nobody knows
         assert set(store.query("SELECT prompt_tokens, new_tokens FROM answers")) == {(0, 0)}
-    shown = CliRunner().invoke(main, ["calls", "show", str(tmp_path / "calls.sqlite")])
-    assert f"reported no tokens for {tally.calls} calls" in shown.stderr
+    shown = CliRunner().invoke(main, ["calls", "show", str(tmp_path / "calls.sqlite"), "-f", "json"])
+    assert json.loads(shown.stdout)[0]["unreported"] == tally.calls
 
 
 def test_estimates_are_upper_ones() -> None:

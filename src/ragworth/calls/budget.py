@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ragworth.core.errors import InputError, format_count, format_seconds
+from ragworth.core.errors import InputError, format_count
 from ragworth.llm.contract import LENGTH, Card, Choose, Failure, Generate, Generated, Model, Request, Response, Score
 
 CHARACTERS_PER_TOKEN = 4
@@ -215,26 +215,20 @@ class CallPlan(NamedTuple):
     prompt_tokens: int
     most_new_tokens: int
     price: Price | None
-    seconds: float | None = None
-    """Estimated duration of the missing calls, if the model's pace is known."""
 
     @property
     def missing(self) -> int:
         return self.distinct - self.cached
 
-    @property
-    def most_cost(self) -> float | None:
-        """Upper bound on the cost of the missing calls, from their estimated tokens."""
-        return None if self.price is None else self.price.of(self.prompt_tokens, self.most_new_tokens)
-
     def __str__(self) -> str:
-        cost = self.most_cost
-        money = "cost unknown (no price given)" if cost is None else f"cost at most about {cost:.4g}"
-        if self.price == FREE:
+        if self.price is None:
+            money = "cost unknown (no price given)"
+        elif self.price == FREE:
             money = "free"
-        duration = f"; about {format_seconds(self.seconds)}" if self.seconds and self.missing else ""
+        else:
+            money = f"cost at most about {self.price.of(self.prompt_tokens, self.most_new_tokens):.4g}"
         return (
             f"{format_count(self.asked, 'request')}, {self.distinct:,} distinct, {self.cached:,} answered already; "
             f"{format_count(self.missing, 'call')} to make, about {self.prompt_tokens:,} tokens to read and at most "
-            f"{self.most_new_tokens:,} to write; {money}{duration}"
+            f"{self.most_new_tokens:,} to write; {money}"
         )

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence, Sized
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, response_from_json
-from ragworth.core.errors import ModelError, quote_short
+from ragworth.calls.serialization import DECODE_ERRORS, response_from_json
+from ragworth.core.errors import quote_short
 from ragworth.llm.contract import (
     MAX_PROBABILITY_MASS,
-    Card,
     Choose,
     Chosen,
     Failure,
@@ -37,20 +36,8 @@ MASS_PROBLEM = "the probabilities of the labels sum to more than 1"
 LENGTH_PROBLEM = "lists in the response have the wrong length"
 
 
-def check_outcomes(
-    card: Card, requests: Sequence[Request], outcomes: Sequence[Response | Failure]
-) -> list[Response | Failure]:
-    """Check what a model gave for a batch. A backend that breaks the contract is an error."""
-    kind = RESPONSE_TYPES[type(requests[0])]
-    if len(outcomes) != len(requests):
-        raise ModelError(f"the backend {card.backend!r} gave {len(outcomes)} responses to {len(requests)} requests")
-    for outcome in outcomes:
-        if not isinstance(outcome, kind | Failure):
-            name = REQUEST_KINDS[type(requests[0])]
-            raise ModelError(
-                f"the backend {card.backend!r} gave {quote_short(outcome)} instead of a response to {name}",
-                expected=f"{kind.__name__} or Failure",
-            )
+def check_outcomes(requests: Sequence[Request], outcomes: Sequence[Response | Failure]) -> list[Response | Failure]:
+    """Check the outcomes of a batch. A wrong number of them is a ValueError."""
     return [check_outcome(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]
 
 
@@ -79,6 +66,8 @@ def check_outcome(request: Request | None, outcome: Response | Failure) -> Respo
 
 def _find_problem(request: Request | None, response: Response) -> str:
     """Describe the problem with a response; empty if there is none."""
+    if request is not None and not isinstance(response, RESPONSE_TYPES[type(request)]):
+        return TYPE_PROBLEM
     if isinstance(response, Chosen):
         return _find_choice_problem(request if isinstance(request, Choose) else None, response)
     if isinstance(response, Scored):

@@ -36,12 +36,10 @@ class FinishedBatch(NamedTuple):
 
 
 class Workers(Protocol):
-    """Calls under way of one job."""
+    """Calls under way of one job. ``note``: a sentence for the user on how they were run; empty if there is none."""
 
     @property
-    def note(self) -> str:
-        """A sentence that the user should read about how the calls were run; empty if none."""
-        ...
+    def note(self) -> str: ...
 
     @property
     def room(self) -> int:
@@ -69,9 +67,7 @@ class Workers(Protocol):
 class Executor(Protocol):
     def open(self, model: Model) -> Workers: ...
 
-    def close(self) -> None:
-        """Release everything."""
-        ...
+    def close(self) -> None: ...
 
 
 def failed_batch(calls: Sequence[QueuedCall], error: BaseException) -> FinishedBatch:
@@ -132,7 +128,7 @@ class ThreadWorkers:
             requests = [call.request for call in calls]
             try:
                 outcomes = getattr(self._model, REQUEST_KINDS[type(requests[0])])(requests)
-                self._done.put(FinishedBatch(calls, check_outcomes(self._model.card, requests, outcomes)))
+                self._done.put(FinishedBatch(calls, check_outcomes(requests, outcomes)))
             except BaseException as error:  # nothing may leave the job waiting
                 self._done.put(failed_batch(calls, error))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import weakref
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from itertools import islice
@@ -155,10 +155,11 @@ class Job:
         """Sentences that a user should know about how the job went."""
         notes = [self._executor_note] if self._executor_note else []
         notes += getattr(self.model, "warnings", ())
-        if self._names - {self.card.name}:
-            names = format_list([quote_short(name) for name in sorted(self._names)], 5)
-            several = ": these may be different models" if len(self._names) > 1 else ""
-            notes.append(f"{quote_short(self.card.name)} was asked for, and the endpoint answered as {names}{several}")
+        names = sorted(self._names - {""})
+        if names not in ([], [self.card.name]):
+            words = format_list([quote_short(name) for name in names], 5)
+            several = ": these may be different models" if len(names) > 1 else ""
+            notes.append(f"{quote_short(self.card.name)} was asked for, and the endpoint answered as {words}{several}")
         if self._damaged and self._store is not None:
             key, detail = next(iter(self._damaged.items()))
             notes.append(
@@ -180,8 +181,8 @@ class Job:
 
     def plan(self, requests: Iterable[Request]) -> CallPlan:
         """Plan the calls of `run`, without making any."""
-        asked, cached, seen = 0, 0, set[bytes]()
-        read, written = Counter[str](), 0
+        asked = cached = read = written = 0
+        seen: set[bytes] = set()
         waiting = iter(requests)
         while window := list(islice(waiting, REQUEST_WINDOW)):
             asked += len(window)
@@ -193,26 +194,11 @@ class Job:
             seen.update(fresh)
             stored = self._recall(fresh)
             cached += len(stored)
-            for key, request in fresh.items():
-                if key not in stored:
-                    tokens = estimate_tokens(request, self.model)
-                    read[REQUEST_KINDS[type(request)]] += tokens.read
-                    written += tokens.written
-        return CallPlan(asked, len(seen), cached, read.total(), written, self.price, self._expected_seconds(read))
-
-    def _expected_seconds(self, tokens: Mapping[str, int]) -> float | None:
-        """Return the seconds to read so many tokens by kind of call, at the pace of the model's calls in the store."""
-        if not tokens or self._store is None:
-            return None
-        rows = self._store.query(
-            "SELECT kind, sum(seconds) / sum(prompt_tokens) FROM answers JOIN models ON models.number = answers.model "
-            "WHERE digest = ? AND seconds > 0 AND prompt_tokens > 0 GROUP BY kind",
-            [self._digest],
-        )
-        pace: dict[str, float] = dict(rows)
-        if not tokens.keys() <= pace.keys():
-            return None
-        return sum(number * pace[kind] for kind, number in tokens.items()) / max(1, self.model.concurrency)
+            for key in fresh.keys() - stored.keys():
+                tokens = estimate_tokens(fresh[key], self.model)
+                read += tokens.read
+                written += tokens.written
+        return CallPlan(asked, len(seen), cached, read, written, self.price)
 
     def peek(self, requests: Sequence[Request]) -> list[Response | Failure | None]:
         """Return known outcomes of requests, or None if the model would have to be called. Nothing is counted."""
@@ -251,7 +237,9 @@ class Job:
                         if self.watcher is not None:
                             self.watcher.update(self.tally, len(asked) - len(outcomes))
                         self._give_up(ended)
-                self._leave_over(missing, outcomes)
+                left_over = asked.keys() - outcomes.keys()
+                self.tally.not_asked += len(left_over)
+                outcomes.update(dict.fromkeys(left_over, Failure(NOT_ASKED, f"the budget of {self.stopped} is spent")))
                 self._executor_note = workers.note
                 yield from map(outcomes.__getitem__, keys)
 
@@ -273,19 +261,14 @@ class Job:
             outcomes.update((key, self._outcomes[key]) for key in requests if key in self._outcomes)
         return outcomes
 
-    def _count(
-        self, asked: int, outcomes: Mapping[bytes, Response | Failure], missing: Mapping[bytes, Request]
-    ) -> None:
+    def _count(self, asked: int, outcomes: Mapping[bytes, Response | Failure], missing: Iterable[bytes]) -> None:
         """Count a window, ignoring what earlier windows of the job counted."""
-        cached = [key for key in outcomes if key not in self._seen]
+        cached = outcomes.keys() - self._seen
         self.tally.asked += asked
         self.tally.cached += len(cached)
-        self._note_names(outcomes[key] for key in cached)
+        self._names.update(outcomes[key].usage.model for key in cached)
         self._seen.update(cached, missing)
         self.tally.distinct = len(self._seen)
-
-    def _note_names(self, outcomes: Iterable[Response | Failure]) -> None:
-        self._names.update(outcome.usage.model for outcome in outcomes if outcome.usage.model)
 
     def _queue(self, missing: Mapping[bytes, Request]) -> deque[QueuedCall]:
         """Order the missing calls: a model that batches gets those of one kind and similar length together. One that
@@ -353,7 +336,7 @@ class Job:
         if self._store is not None and answers:
             self._store.commit(self.card, answers)
         self._ended = []
-        self._note_names(outcome for _, outcome in calls)
+        self._names.update(outcome.usage.model for _, outcome in calls)
         for call, outcome in calls:
             outcomes[call.key] = outcome
             if isinstance(outcome, Failure):
@@ -377,14 +360,6 @@ class Job:
                 f"{self._failures_in_a_row} calls in a row have failed, the last one with: {last.reason} "
                 f"({last.detail})\n  to do: {remedy} and run the same again"
             )
-
-    def _leave_over(self, missing: Iterable[bytes], outcomes: dict[bytes, Response | Failure]) -> None:
-        """Give calls for which there was no budget their failure."""
-        left = Failure(NOT_ASKED, f"the budget of {self.stopped} is spent")
-        for key in missing:
-            if key not in outcomes:
-                self.tally.not_asked += 1
-                outcomes[key] = left
 
     @contextmanager
     def _keep_outcomes(

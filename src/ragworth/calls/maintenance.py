@@ -32,23 +32,20 @@ class StoredCalls(NamedTuple):
     seconds: float
     first: float | None
     last: float | None
+    unreported: int
+    """Calls with unknown tokens, because the endpoint didn't report them."""
 
 
 def stored_calls(store: Store) -> list[StoredCalls]:
     """Return totals of a store by model and kind."""
     rows = store.query(
-        "SELECT model, kind, count(*), sum(prompt_tokens), sum(new_tokens), sum(seconds), min(made), max(made) "
+        "SELECT model, kind, count(*), sum(prompt_tokens), sum(new_tokens), sum(seconds), min(made), max(made), "
+        "sum(prompt_tokens = 0) "
         "FROM answers GROUP BY model, kind ORDER BY model, kind"
     )
     cards = store.cards()
     names = {number: (card.backend, card.name, card.revision) for number, card in cards.items() if card is not None}
     return [StoredCalls(*names.get(model, (UNKNOWN, UNKNOWN, "")), str(kind), *rest) for model, kind, *rest in rows]
-
-
-def count_unreported(store: Store) -> int:
-    """Count calls with unknown tokens, because the endpoint didn't report them."""
-    ((number,),) = store.query("SELECT count(*) FROM answers WHERE prompt_tokens = 0")
-    return int(number)
 
 
 def export_calls(store: Store) -> Iterator[dict[str, Any]]:

@@ -17,13 +17,12 @@ LOG_INTERVAL = 30.0
 
 
 class Progress:
-    """Rewrites one line of a terminal, or writes a line to a file now and then. ``total``: all requests, if known."""
+    """Rewrites one line of a terminal, or writes a line to a file now and then."""
 
-    def __init__(self, total: int | None = None, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._terminal = self._stream.isatty()
         self._interval = 0.1 if self._terminal else LOG_INTERVAL
-        self._total = total
         self._written = time.monotonic() if not self._terminal else 0.0
         self._width = 0
         self._work = ""
@@ -35,13 +34,13 @@ class Progress:
         self._expected: int | None = None
         """The number of calls that the last update expected in all."""
         self._grows = False
-        """Whether that number has grown: responses lead to more calls, so the total isn't known."""
+        """Whether that number has grown: more windows or rounds follow, so the total is unknown."""
         self._first = (0.0, 0, 0)
         """Seconds, calls and tokens at the first responses, which also took the time to load the model."""
 
     def update(self, tally: JobTally, waiting: int) -> None:
         now, expected = time.monotonic(), tally.calls + waiting
-        self._grows |= self._total is None and self._expected is not None and expected > self._expected
+        self._grows |= self._expected is not None and expected > self._expected
         self._expected = expected
         if tally.calls and not self._first[1]:
             self._first = (now - self._start, tally.calls, tally.prompt_tokens + tally.new_tokens)
@@ -66,14 +65,11 @@ class Progress:
 
     def line(self, tally: JobTally, waiting: int, seconds: float) -> str:
         """``412 of 2,000 calls · 38/s · 42 s left · 9,120 tokens/s · 1,204 from the store · 3 failed``."""
-        left = waiting
-        if self._total is not None and tally.asked:
-            # Requests not looked at yet, at the share that was missing so far.
-            missing = max(0, tally.distinct - tally.cached) / tally.asked
-            left += round(missing * max(0, self._total - tally.asked))
-        words = [f"{tally.calls:,} of {tally.calls + left:,} calls" if left else format_count(tally.calls, "call")]
-        if left and self._grows:
-            words, left = [f"{format_count(tally.calls, 'call')} so far"], 0
+        words, left = [format_count(tally.calls, "call")], waiting
+        if waiting and self._grows:
+            words, left = [f"{words[0]} so far"], 0
+        elif waiting:
+            words = [f"{tally.calls:,} of {tally.calls + waiting:,} calls"]
         # While the job runs, its pace is that since the first responses; before there are more, it is unknown.
         first_seconds, first_calls, first_tokens = self._first if waiting else (0.0, 0, 0)
         seconds -= first_seconds

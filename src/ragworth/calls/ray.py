@@ -256,7 +256,7 @@ class ModelActor:
     def answer(self, requests: list[Request]) -> Any:
         try:
             outcomes = getattr(self.model, REQUEST_KINDS[type(requests[0])])(requests)
-            return check_outcomes(self.model.card, requests, outcomes)
+            return check_outcomes(requests, outcomes)
         except RagworthError as error:
             return error
 

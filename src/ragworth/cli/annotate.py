@@ -115,7 +115,7 @@ def annotate_files(
         return
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
-        work = stack.enter_context(open_job(asked, calling, None))
+        work = stack.enter_context(open_job(asked, calling))
         annotator = runner.build_judge(ANNOTATORS, kind, work.card, found.collection, prompts, given, book)
         if hop_table is not None:
             annotator = split_by_hops(annotator, hop_table)

@@ -93,7 +93,7 @@ def command(
     wanted = take_collection_options(given)
     found = read_collection(wanted)
     asked = open_named_model(model, settings)
-    with closing(asked), open_job(asked, calling, None) as work:
+    with closing(asked), open_job(asked, calling) as work:
         writer = answers.build_writer(work, found.collection, prompts, wanted.k, given, plan=calling.dry_run)
         things = answers.answer_items(writer, found.contexts, found.collection, without=without, oracle=oracle)
         things = sample_by_query(things, wanted.limit, wanted.sample)

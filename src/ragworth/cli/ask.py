@@ -84,7 +84,7 @@ def command(
     template = load_prompt(prompt, prompts, card.prompts)
     table = prompt_table.read_rows(rows)
     requests = prompt_table.build_requests(template, table, way, rows)
-    with closing(asked), open_job(asked, calling, len(requests)) as work:
+    with closing(asked), open_job(asked, calling) as work:
         if calling.dry_run:
             click.echo(str(work.plan(requests)))
             return

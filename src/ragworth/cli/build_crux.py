@@ -121,7 +121,7 @@ def crux_command(
 
 def _open(stack: ExitStack, spec: str, settings: tuple[str, ...], calling: CallOptions) -> Any:
     model = stack.enter_context(closing(open_named_model(spec, settings)))
-    return stack.enter_context(open_job(model, calling, None))
+    return stack.enter_context(open_job(model, calling))
 
 
 def _run(chain: Any, output: str) -> Any:

@@ -61,7 +61,7 @@ def nuggets_command(
     wanted = take_collection_options(given)
     found = read_collection(wanted)
     items = sample_by_query(_items(found, wanted.k), wanted.limit, wanted.sample)
-    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as job:
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling) as job:
         texts = TextLookup(found.collection)
         creator = NuggetCreator(job.card, texts, prompts, most=most)
         if calling.dry_run:
@@ -150,7 +150,7 @@ def assign_command(
 
     calling = CallOptions(**given)
     lists, book = read_nuggets(nuggets), to_answer_book(read_answers(answers))
-    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as job:
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling) as job:
         grader = NuggetGrader(job.card, TextLookup(Collection()), prompts, book=book, lists=lists)
         items = grader.items(book.answers)
         if calling.dry_run:

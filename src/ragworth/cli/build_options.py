@@ -86,7 +86,7 @@ def open_jobs(stack: ExitStack, given: RoleOptions, *, writes: bool) -> tuple[An
                 model = stack.enter_context(
                     closing(open_named_model(spec, () if spec == "embedded" else given.settings))
                 )
-                job = stack.enter_context(open_job(model, given.calling, None))
+                job = stack.enter_context(open_job(model, given.calling))
                 _ = job.card
                 opened[spec] = job
             jobs[role] = opened[spec]

@@ -77,7 +77,7 @@ def pool_command(
     items = sample_by_query(items, wanted.limit, wanted.sample)
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(model, settings)))
-        job = stack.enter_context(open_job(asked, calling, None))
+        job = stack.enter_context(open_job(asked, calling))
         annotator = build_judge(ANNOTATORS, "relevance", job.card, found.collection, prompts, {"graded": graded})
         pooled, of = format_count(pool.frame.height, "pooled passage"), format_count(len(pool.systems), "system")
         click.echo(f"{pooled} of {of}, {len(items):,} to judge")

@@ -31,18 +31,13 @@ def show(store: str, look: str | None, output: str | None) -> None:
 
     look = output_format(look, output)
     with _open_store(store) as calls:
-        totals, unreported = maintenance.stored_calls(calls), maintenance.count_unreported(calls)
+        totals = maintenance.stored_calls(calls)
     rows = [one._asdict() | {"first": _day(one.first), "last": _day(one.last)} for one in totals]
     if not rows and look == "text" and not output:
         click.echo("The store is empty.")
         return
     frame = pl.DataFrame(rows, schema=None if rows else list(maintenance.StoredCalls._fields))
     emit([OutputTable("calls", "", frame, frame)], look, output)
-    if unreported:
-        click.echo(
-            f"note: the endpoint reported no tokens for {format_count(unreported, 'call')}; the totals leave these out",
-            err=True,
-        )
 
 
 @command.command("export", short_help="Write all calls as JSONL.")

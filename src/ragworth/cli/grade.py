@@ -141,7 +141,7 @@ def grade_files(
     prompts = given.pop("prompts")
     with ExitStack() as stack:
         asked = stack.enter_context(closing(open_named_model(given.pop("model"), given.pop("settings"))))
-        work = stack.enter_context(open_job(asked, calling, None))
+        work = stack.enter_context(open_job(asked, calling))
         grader = runner.build_judge(GRADERS, kind, work.card, found.collection, prompts, given, book)
         if calling.dry_run:
             click.echo(str(plan_task(grader, grader.items(things), work)))

@@ -97,7 +97,7 @@ def _setting(text: str) -> tuple[str, Any]:
     return name, value
 
 
-def open_job(model: Any, given: CallOptions, total: int | None) -> Any:
+def open_job(model: Any, given: CallOptions) -> Any:
     """A job over a store, and who watches it."""
     from ragworth.calls.budget import JobLimits
     from ragworth.calls.job import Job
@@ -110,7 +110,7 @@ def open_job(model: Any, given: CallOptions, total: int | None) -> Any:
         only_plan=given.dry_run,
         limits=JobLimits(given.max_calls, given.max_tokens, given.max_cost),
         price=parse_price(given.price),
-        watcher=None if given.quiet else Progress(total),
+        watcher=None if given.quiet else Progress(),
         wait=given.wait,
     )
 

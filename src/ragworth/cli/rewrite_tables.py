@@ -172,7 +172,7 @@ def _sample(
     from ragworth.judging.contract import plan_task, run_task
     from ragworth.judging.rewriter import QueryRewriter
 
-    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, len(turns)) as work:
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling) as work:
         rewriter = QueryRewriter(work.card, prompts, **way)
         if calling.dry_run:
             click.echo(str(plan_task(rewriter, turns, work)))
@@ -242,7 +242,7 @@ def label(
             return
         _write_labels(task.run(None), output, calling)
         return
-    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling, None) as work:
+    with closing(open_named_model(model, settings)) as asked, open_job(asked, calling) as work:
         if calling.dry_run:
             click.echo("\n".join(map(str, task.plan(work))) or "no model is asked")
             return
