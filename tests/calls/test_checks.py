@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragworth.calls.checks import check_outcome
-from ragworth.calls.job import Job
-from ragworth.calls.store import Store
 from ragworth.llm.contract import (
-    Card,
     Choose,
     Chosen,
     Failure,
@@ -97,33 +93,3 @@ def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
     assert isinstance(found, Generated)
     assert found.usage == Usage(0, 4, 0.0)
     assert found.outputs == answer.outputs
-
-
-class Boastful:
-    """A backend that says its calls took more tokens than there are."""
-
-    batch, concurrency = 1, 4
-    card = Card("test", "boastful", abilities=frozenset({"generate"}))
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def count(self, prompt: Prompt) -> int | None:
-        return None
-
-    def generate(self, requests: list[Generate]) -> list[Generated | Failure]:
-        self.asked += len(requests)
-        return [Generated((Output("a", "stop"),), Usage(10**30, 2**63 - 1, 0.1)) for _ in requests]
-
-    def close(self) -> None:
-        pass
-
-
-def test_answers_are_kept_whatever_they_are_said_to_cost(tmp_path: Path) -> None:
-    model, asked = Boastful(), [Generate(Prompt.text(f"{i}")) for i in range(20)]
-    for _ in range(2):
-        with Store(tmp_path / "calls.sqlite") as store:
-            job = Job(model, store)
-            assert all(isinstance(one, Generated) for one in job.run(asked))
-            assert job.tally.estimated == job.tally.calls
-    assert model.asked == 20, "no answer is paid for twice"

@@ -40,12 +40,6 @@ def expected(number: int, many: int) -> list[float]:
     return [(number + 10 * step + 100 * extra) % 1000 / 1000 for step in range(many) for extra in range(step + 1)]
 
 
-@pytest.fixture(params=[1, 2, 4096], ids=["window-1", "window-2", "window-whole"])
-def window(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(programs, "PROGRAM_WINDOW", request.param)
-    return int(request.param)
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), max_size=12), st.integers(1, 5))
 @examples(30)
 def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
@@ -54,15 +48,6 @@ def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
         model, noted = fresh(batch=4)
         assert list(run_programs(Job(model), (rounds(*one) for one in work))) == [expected(*one) for one in work]
     assert len(noted.seen) == len(set(noted.seen)), "nothing is asked twice"
-
-
-@pytest.mark.usefixtures("window")
-def test_equal_requests_of_different_pieces_are_asked_once(tmp_path: Path) -> None:
-    for store in (None, tmp_path / "calls.sqlite"):
-        model, noted = fresh()
-        found = list(run_programs(Job(model, store), (once(number) for number in (1, 2, 1, 2, 1))))
-        assert found == [0.001, 0.002, 0.001, 0.002, 0.001]
-        assert len(noted.seen) == 2
 
 
 # Work without a result
@@ -154,9 +139,6 @@ def test_a_forecast_goes_on_as_far_as_answers_are_kept(tmp_path: Path) -> None:
     assert planned.plan.missing == 3 + 2 + 1
     assert planned.waiting == 2
     assert "2 of these answers lead to more calls" in str(planned)
-
-
-# Peeking
 
 
 def test_a_text_that_was_withheld_is_no_response() -> None:
