@@ -39,13 +39,9 @@ Pair = tuple[str, str]
 
 
 class BERTScorePair(NamedTuple):
-    """Similarity of a candidate and a reference.
+    """Similarity of a candidate and a reference; no scores unless the status is ``ok``.
 
-    Attributes
-    ----------
-    precision, recall, f1: None unless the status is ``ok``.
-    status: ``ok``, or why there is no score: ``empty-candidate``, ``empty-reference``, ``no-weight``.
-    candidate_cut, reference_cut: number of ignored tokens of each beyond the encoder's limit.
+    ``candidate_cut`` and ``reference_cut`` are the numbers of tokens beyond the encoder's limit, which are ignored.
     """
 
     precision: float | None

@@ -167,20 +167,19 @@ def _given_name(part: str) -> str:
 
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
-    """Two thirds of the answer's words, including all its numbers and a word of each item of a list, close together."""
+    """Two thirds of the answer's words, including all its numbers, close together; all words of a list."""
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
     if len(wanted) < 2 or any(map(is_character, wanted)) or " " not in answer.raw.strip():
         return False
     numbers = {word for word in wanted if _is_numeric(word) or word in _ROMAN}
-    items = [item & wanted for item in _list_items(answer.raw) if item & wanted]
-    need = max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
+    need = len(wanted) if _is_list(answer.raw) else max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
         stem = stem_of(word)
         if stem in wanted:
             seen[stem] = place
             near = {one for one, last in seen.items() if place - last < MATCH_WINDOW}
-            if len(near) >= need and numbers <= near and all(item & near for item in items):
+            if len(near) >= need and numbers <= near:
                 return True
     return False
 
@@ -199,13 +198,6 @@ def _is_list(answer: str) -> bool:
 def has_parts(answer: str) -> bool:
     """Return whether an answer has several parts, all of which are asked for: a list, or two names with "and"."""
     return _is_list(answer) or _AND.search(answer) is not None
-
-
-@lru_cache(maxsize=8192)
-def _list_items(answer: str) -> tuple[frozenset[str], ...]:
-    """The stems of each item of a list: "red, green and blue"; nothing if an answer is no list."""
-    items = _ITEM_ENDS.split(answer) if _is_list(answer) else []
-    return tuple(frozenset(map(stem_of, to_matchable(item).words)) for item in items)
 
 
 def _is_part(text: MatchableText, answer: MatchableText) -> bool:

@@ -56,10 +56,10 @@ def split_words(text: str) -> list[str]:
 
 def _split_words(text: str) -> list[str]:
     folded = "".join(map(_fold_character, text))
-    spread: list[str] = []
-    for token in squad_normalise(folded).split():
-        spread += _characters(token) if _SPACELESS_CHARACTER.search(token) else [token]
-    return spread
+    tokens = squad_normalise(folded).split()
+    return [
+        part for token in tokens for part in (_characters(token) if _SPACELESS_CHARACTER.search(token) else [token])
+    ]
 
 
 def _characters(token: str) -> list[str]:

@@ -146,8 +146,7 @@ class _RefusalSearch:
     """The search for a refusal in one text, sentence by sentence."""
 
     def __init__(self, own: Sequence[str]) -> None:
-        expressions = [_with_word_boundaries(r"\s+".join(map(re.escape, phrase.split()))) for phrase in own]
-        self.own = re.compile("|".join(expressions)) if own else None
+        self.own = [re.compile(_with_word_boundaries(re.escape(phrase).replace(r"\ ", r"\s+"))) for phrase in own]
         self.languages: list[LanguagePhrases] = []
 
     def find(self, text: str) -> RefusalMatch | None:
@@ -204,7 +203,7 @@ class _RefusalSearch:
 
     def _declines(self, sentence: str) -> tuple[re.Match[str], list[LanguagePhrases]] | None:
         """Find a phrase that declines, one of the caller's own first, and the languages that have such phrases."""
-        own = self.own.search(sentence) if self.own else None
+        own = next(filter(None, (pattern.search(sentence) for pattern in self.own)), None)
         if own:
             return own, []
         listed = list(self._searches("declines", sentence))

@@ -61,11 +61,8 @@ GradeLabel = Literal["correct", "abstained", "wrong", "undecided"]
 LONG_ANSWER = 7
 """Words, little ones aside, from which an accepted answer is long: it is matched by its facts."""
 
-MIN_FACT_SHARE = 3 / 4
-"""Share of a long answer's words, those of the question aside, that a text must have."""
-
-MIN_LABEL_SHARE = 1 / 2
-"""The same if the text gives several quantities of the answer as well."""
+MIN_FACT_SHARE, MIN_LABEL_SHARE = 3 / 4, 1 / 2
+"""Share of a long answer's words, without the question's, that a text must have; and if it gives its quantities."""
 
 MIN_CANDIDATES, MAX_CANDIDATE = 3, 3
 """Items of a list of candidates, at least, and words of an item, at most."""
@@ -127,7 +124,7 @@ class TextFacts:
         """The stems by which a text is found in another one: of all words but little ones, unless it has no others."""
         return self.stems - LITTLE_WORDS - NEGATIONS or self.stems
 
-    @cached_property
+    @property
     def denies(self) -> bool:
         return not NEGATIONS.isdisjoint(self.tokens)
 
@@ -301,12 +298,10 @@ def _judge_polarity(
         return FactVerdict("unclear", f"says neither yes nor no clearly, for {quote_short(wanted.raw)}")
     if said is not None and said != polarity.positive:
         return FactVerdict("contradicted", f"says {'yes' if said else 'no'} for {quote_short(wanted.raw)}")
-    other = _conflict(findings)
-    if other is None or any(each.result == "same" for each in findings):
-        return FactVerdict("given", f"says {word} as")
-    if len(findings) == 1 and not wanted.is_long:
-        return FactVerdict("contradicted", _other_quantity(wanted, text, other))
-    return FactVerdict("unclear", f"says {word}, but has other numbers than {quote_short(wanted.raw)}")
+    other = None if any(each.result == "same" for each in findings) else _conflict(findings)
+    if other is not None:
+        return FactVerdict("unclear" if wanted.is_long else "contradicted", _other_quantity(wanted, text, other))
+    return FactVerdict("given", f"says {word} as")
 
 
 def _judge_match(text: TextFacts, wanted: TextFacts, how: str, findings: Sequence[QuantityFinding]) -> FactVerdict:
@@ -335,21 +330,19 @@ def _judge_facts(
     facts = wanted.content - question.stems
     shared = len(facts & text.stems) / len(facts) if facts else 1.0
     missed = [each for each in findings if each.result != "same"]
+    against = None if wanted.is_long else _conflict(missed)
     if any(each.result == "coarse" for each in missed):
         return FactVerdict("unclear", f"has a coarser or hedged number than {quote_short(wanted.raw)}")
-    against = None if wanted.is_long else _conflict(missed)
     if against is not None:
         return FactVerdict("contradicted", _other_quantity(wanted, text, against))
-    if findings and not missed:
-        few = not wanted.is_long or len(findings) > 1
-        if shared < (MIN_LABEL_SHARE if few else MIN_FACT_SHARE):
-            return FactVerdict("unclear", f"has the numbers of {quote_short(wanted.raw)}, and few of its words")
+    if len(missed) < len(findings):
+        least = MIN_FACT_SHARE if wanted.is_long and len(findings) == 1 else MIN_LABEL_SHARE
+        if missed or shared < least:
+            return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
         return FactVerdict("given", "gives the quantity of" if len(findings) == 1 else "gives the quantities of")
-    if missed and len(missed) < len(findings):
-        return FactVerdict("unclear", f"has only a part of {quote_short(wanted.raw)}")
     if wanted.is_long and facts and shared >= MIN_FACT_SHARE and not missed:
         return FactVerdict("given", "has the facts of")
-    if wanted.is_long or (facts and (shared > 0 if not findings else shared == 1 < len(facts))):
+    if wanted.is_long or (facts and (shared == 1 < len(facts) if findings else shared > 0)):
         return FactVerdict("unclear", f"may say {quote_short(wanted.raw)} in other words")
     return FactVerdict("absent")
 
