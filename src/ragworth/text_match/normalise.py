@@ -42,13 +42,13 @@ _SURE_MONTH = (
 )
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?(?!\w|,\d{3}(?!\d)|\.\d)"
 _YEAR = r"[12]\d{3}(?!\w|\.\d)"
-_SPACE, _JOINT = r"\s{1,3}", r"[\s-]{1,3}"
+_SPACE, _JOINT, _COMMA = r"\s{1,3}", r"[\s-]{1,3}", r"\s{0,3},?\s{0,3}"
 _DATE = rf"""
       (?<!\d)\d{{4}}(?:年|년\ ?)\d{{1,2}}(?:月|월\ ?)(?:\d{{1,2}}[日일])?
     | (?<!\d)\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?!\d)
     | (?<![\d.])\d{{1,2}}\.\ ?\d{{1,2}}\.\ ?\d{{4}}(?!\d) | (?<!\d)\d{{1,2}}/\d{{1,2}}/\d{{4}}(?!\d)
     | (?<![\w.,]){_DAY}(?:\.|{_SPACE}of)?{_JOINT}(?:{_MONTH}(?:,?{_JOINT}|{_SPACE}of{_SPACE}){_YEAR}|{_SURE_MONTH})
-    | (?<!\w){_MONTH}(?:{_SPACE}(?:the{_SPACE})?{_DAY}(?:(?:{_SPACE})?,(?:{_SPACE})?|{_SPACE})|(?:{_SPACE})?,?{_SPACE}(?:of{_SPACE})?){_YEAR}
+    | (?<!\w){_MONTH}(?:{_SPACE}(?:the{_SPACE})?{_DAY}{_COMMA}|{_COMMA}(?:of{_SPACE})?)(?<=[\s,]){_YEAR}
     | (?<!\w){_SURE_MONTH}{_SPACE}(?:the{_SPACE})?{_DAY}
 """
 
