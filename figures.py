@@ -100,7 +100,7 @@ def metrics() -> Iterator[tuple[str, str]]:
 def retrieval() -> Iterator[tuple[str, str]]:
     from ragworth.judging.contract import options_of
     from ragworth.retrieval import STEPS
-    from ragworth.retrieval.contract import format_value
+    from ragworth.retrieval.pipeline import format_value
 
     kinds = [(f"`{kind.kind}`", kind.title, PLACES[kind.place], ", ".join(kind.needs) or "–") for kind in STEPS]
     settings = [

@@ -45,12 +45,6 @@ LAYERS: list[set[str]] = [
 ]
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 MUTUAL = (
-    # Steps combine to pipelines, pipelines have a written form, and the written form names steps.
-    {
-        "retrieval",
-        *(f"retrieval.{name}" for name in ("contract", "execution", "parsing", "pipeline")),
-        *(f"retrieval.steps.{name}" for name in ("external", "random_sample", "reorder", "within")),
-    },
     # A study runs on a bench, which makes its cases.
     {f"studies.{name}" for name in ("bench", "contract", "cases", "run")},
 )
@@ -229,9 +223,8 @@ DIRECT_WRITERS = {
     "evaluation.stage_cache": SECOND_NAME,
     "llm.local.onnx_build": SECOND_NAME,
     "llm.local.onnx_model": SECOND_NAME,
-    "retrieval.artifact_cache": SECOND_NAME,
+    "retrieval.artifacts": SECOND_NAME,
     "retrieval.encoders.bert_graph": SECOND_NAME,
-    "retrieval.rerankers.score_cache": "lines with checksums, appended to a private file",
     "formats.files": SCRATCH,
     "label.site.views.managing": SCRATCH,
 }

@@ -9,8 +9,8 @@ from ragworth.data import Contexts
 from ragworth.llm.contract import Choose, Generate, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import StepContext
-from ragworth.retrieval.contract import unscored_contexts
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.pipeline import unscored_contexts
+from ragworth.retrieval.reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.samples import world

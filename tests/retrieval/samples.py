@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from ragworth.data import Contexts
 from ragworth.data.collection import Collection
 from ragworth.retrieval import STEPS
-from ragworth.retrieval.contract import Step, StepContext
-from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.pipeline import Pipeline, Step, StepContext
 
 PASSAGES = {
     "p1": "Ann Lee built the mill.",
@@ -75,16 +74,6 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     "run": st.fixed_dictionaries({"path": st.text(min_size=1)}),
     "oracle": st.fixed_dictionaries({}, optional={"level": st.floats(-9, 9), "fill": st.booleans()}),
     "adversary": st.fixed_dictionaries({}, optional={"level": st.integers(-9, 9), "seed": st.integers(0, 10**17)}),
-    "gold": st.fixed_dictionaries(
-        {},
-        optional={
-            "at": st.integers(0, 5),
-            "of": st.integers(5, 9),
-            "among": st.sampled_from(["retrieved", "random", "weak", "hard"]),
-            "below": st.floats(0, 1),
-            "level": st.integers(-9, 9),
-        },
-    ),
     "best_by": st.fixed_dictionaries({"by": st.sampled_from(["utility", "relevance", "my own"])}),
     "within": st.just({"chunks": "small"}),
     "rerank": st.fixed_dictionaries(
@@ -113,7 +102,7 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 
 
 RERANKERS = ["rerank", "listwise", "useful", "mmr"]
-BEHIND = ["reversed", "shuffled", "oracle", "adversary", "gold", "best_by", "top"]
+BEHIND = ["reversed", "shuffled", "oracle", "adversary", "best_by", "top"]
 
 
 @st.composite

@@ -16,7 +16,7 @@ import ragworth
 from ragworth.core.errors import FormatError, InputError, TableError
 from ragworth.data.tokens import WORD_PATTERN
 from ragworth.retrieval.chunks import BLANK_LINE, chunk
-from ragworth.retrieval.origins import Origin, find_tables, in_chunking, origin
+from ragworth.retrieval.origins import Origin, in_chunking, origin
 from ragworth.text_match.sentences import sentence_starts
 
 TEXTS = st.text(st.sampled_from("aB. !?\n,漢字。กำé́👍🏽👨\u200d👩🇩🇪\u2028'\"1"), max_size=60)
@@ -52,34 +52,6 @@ def test_what_always_holds(text: str, by: Any, size: int, data: st.DataObject, p
         assert not text.isascii() or (mine["text"].str.count_matches(WORD_PATTERN) <= size).all()
     if paragraphs:
         assert not mine["text"].str.contains(r"\n[^\S\n]*\n").any()
-
-
-def test_a_passage_inside_a_table_has_its_header() -> None:
-    """Not one that begins with the table, nor after it; each table has its own."""
-    text = "Prices here:\n\n| mill | price |\n|---|---|\n| Ann | 20 |\n| Bob | 30 |\n\n"
-    text += "year | floods\n---|---\n1820 | two\nEnd of it, too."
-    made = chunk({"id": ["d"], "title": ["Mills"], "text": [text]}, "words", 5, titles="front", name="s")
-    assert made.frame["text"].to_list() == [
-        "Mills\nPrices here:\n\n| mill |",
-        "Mills\nprice |\n|---|---|\n| Ann",
-        "Mills\n| mill | price |\n| 20 |\n| Bob",
-        "Mills\n| mill | price |\n| 30 |\n\nyear |",
-        "Mills\nfloods\n---|---\n1820 | two",
-        "Mills\nEnd of it, too.",
-    ]
-    found = [origin(passage) for passage in made.frame["passage"]]
-    assert [each and each.of(text, "Mills") for each in found] == made.frame["text"].to_list()
-    assert [each and each.headed for each in found] == [False, False, True, True, False, False]
-    assert in_chunking(made.frame["passage"], "s").all()
-
-
-def test_tables_without_a_blank_line_between_them_have_their_own_headers() -> None:
-    text = "| a | b |\n|---|---|\n| 1 | 2 |\n| - |\n| c | d |\n|---|---|\n| 3 | 4 |"
-    assert [(table.header, text[table.start : table.end]) for table in find_tables(text)] == [
-        ("| a | b |", "|---|---|\n| 1 | 2 |\n| - |"),
-        ("| c | d |", "|---|---|\n| 3 | 4 |"),
-    ]
-    assert find_tables("ls | sort\nls | sort\nx = a | b\n---|---|---") == []
 
 
 @given(st.text(st.characters(codec="utf-8") | st.sampled_from("a \n\x1c\x85\u0301\u200d")), UNITS, st.booleans())
@@ -191,7 +163,7 @@ def test_documents_without_a_text() -> None:
     [
         ({"by": "letters"}, "by is 'letters'; expected words, tokens, sentences"),
         ({"size": 0}, "size is 0 and overlap 0"),
-        ({"size": -1}, "expected whole numbers, size from 1 and overlap from 0"),
+        ({"size": -1}, "expected whole numbers, size from 1, overlap from 0"),
         ({"size": 2.5}, "size is 2.5"),
         ({"overlap": -1}, "overlap -1"),
         ({"size": 3, "overlap": 3}, "an overlap of 3 in passages of 3 never ends; expected 2 or less"),

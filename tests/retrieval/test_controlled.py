@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 
 from ragworth.core.errors import InputError
 from ragworth.data import Contexts, Judgments
+from ragworth.evaluation.stages.score import unlabelled_copy_notes
 from ragworth.formats import write
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.candidates import Candidates
-from ragworth.retrieval.context_sampling import draw_positions
-from ragworth.retrieval.copies import unlabelled_copy_notes
 from tests.retrieval.samples import LABELS, PASSAGES, QUERIES, passages, world
 from tests.strategies import examples
 
@@ -162,9 +159,8 @@ MILL = "The mill on the Wye was built by Ann Lee in 1850, and it grinds corn to 
 def test_a_copy_of_a_relevant_passage_is_not_shown_as_irrelevant(text: str, is_copy: bool) -> None:
     texts = {"gold": MILL, "bread": "Bread is baked at night.", "same": text}
     context = world(texts, {"q1": "mill bread Ann"}, {"q1": {"gold": 1}})
-    made = retrieve({"a": "adversary", "g": "oracle >> gold(at=1, of=2, among=random)"}, context)
+    made = retrieve({"a": "adversary"}, context)
     assert ("same" not in passages(made, "a")["q1"]) == is_copy
-    assert passages(made, "g")["q1"] == ["gold", "bread"] or not is_copy
     noted = "adversary leaves out 1 unlabelled passage with the text of a relevant one, or nearly so: 1 query ('q1')"
     assert (noted in made.notes) == is_copy
 
@@ -199,7 +195,6 @@ def test_blank_passages_are_never_shown(tmp_path: Path) -> None:
     for pipeline, expected in (
         ("oracle", ["p0"]),
         ("adversary", ["p2"]),
-        ("gold(at=1, of=2)", ["p0", "p2"]),
         ("best_by(relevance)", ["p0", "p2"]),
     ):
         made = retrieve({"s": f"run('given.parquet') >> {pipeline}"}, context)
@@ -224,68 +219,6 @@ def test_labels_of_the_setting_count_before_those_of_the_collection() -> None:
 def judged(aspect: str, values: Labels) -> Judgments:
     rows = [(q, p, aspect, value, "ok", "test") for q, items in values.items() for p, value in items.items()]
     return Judgments.trusted(pl.DataFrame(rows, schema=Judgments.schema, orient="row"))
-
-
-@examples(40)
-@given(RUNS, GRADES, st.integers(0, 4), st.integers(1, 4), st.sampled_from(["retrieved", "random"]), st.integers(1, 3))
-def test_gold(behind: Behind, run: Shown, labels: Labels, at: int, of: int, among: str, level: int) -> None:
-    at = min(at, of)
-    made = behind(f"gold(at={at}, of={of}, among={among}, level={level})", run, labels=labels)
-    for query in ("q1", "q2", "q3"):
-        grades = labels.get(query, {})
-        relevant = {p for p, grade in grades.items() if grade >= level}
-        found = run.get(query, [])
-        pool = [p for p in found if p not in relevant]
-        if among == "random":
-            pool = [p for p in IDS if p not in {*found, *grades}]
-        if not relevant or len(pool) < of - 1:
-            assert made[query] == []
-            continue
-        (gold,) = [p for p in made[query] if p in relevant]
-        others = [p for p in made[query] if p != gold]
-        assert (len(made[query]) == of and not at) or made[query][at - 1] == gold
-        assert grades[gold] == max(grades[p] for p in relevant)
-        assert set(others) <= set(pool) if among == "random" else others == pool[: of - 1]
-
-
-def test_gold_is_the_highest_label_and_of_equals_the_first_found(behind: Behind) -> None:
-    labels: Labels = {"q1": {"p1": 1, "p2": 2, "p3": 2, "p7": 2}}
-    assert behind("gold(at=1, of=1)", {"q1": ["p1", "p3", "p2"]}, labels=labels)["q1"] == ["p3"]
-    assert behind("gold(at=1, of=1)", {"q1": ["p0"]}, labels=labels)["q1"] == ["p7"], "it need not be retrieved"
-
-
-@examples(40)
-@given(RUNS, GRADES)
-def test_gold_at_a_place_is_what_the_study_of_positions_shows(behind: Behind, run: Shown, labels: Labels) -> None:
-    equal: Labels = {query: {p: min(grade, 1) for p, grade in items.items()} for query, items in labels.items()}
-    pool = Candidates(world(TEXTS).collection, run, equal)
-    with suppress(InputError):  # where no query is left to study
-        theirs = draw_positions(pool, 3, [1, 2, 3]).shown
-        for place in (1, 2, 3):
-            mine = behind(f"gold(at={place}, of=3)", run, labels=equal)
-            assert {query: ids for query, ids in mine.items() if ids} == theirs[f"p{place:02d}"]
-
-
-def test_weak_and_hard_distractors(behind: Behind) -> None:
-    run: Shown = {"q1": ["p1", "p0", "p2", "p3", "p4", "p5"], "q2": ["p1", "p0"]}
-    labels: Labels = {"q1": {"p0": 1}, "q2": {"p0": 1}}
-    # Effects 1 − p: p1 0.2 and p4 0.8 are neither; p2 0.1 is weak; p3 0.9 and p5 0.85 are hard; p0 is relevant.
-    abstention: Labels = {"q1": {"p0": 0.05, "p1": 0.8, "p2": 0.9, "p3": 0.1, "p4": 0.2, "p5": 0.15}}
-    known = {"labels": labels, "judgments": judged("abstention", abstention)}
-    assert behind("gold(at=2, of=2, among=weak)", run, **known) == {"q1": ["p2", "p0"], "q2": [], "q3": []}
-    assert behind("gold(at=1, of=3, among=hard)", run, **known)["q1"] == ["p0", "p3", "p5"]
-    assert behind("gold(at=1, of=3, among=weak)", run, **known)["q1"] == []
-    assert behind("gold(at=1, of=3, among=weak, below=0.3)", run, **known)["q1"] == ["p0", "p1", "p2"]
-    assert behind("gold(at=1, of=4, among=hard, above=0.7)", run, **known)["q1"] == ["p0", "p3", "p4", "p5"]
-
-
-def test_queries_with_too_little_are_empty_and_named() -> None:
-    made = retrieve({"s": "bm25 >> gold(at=2, of=2)"}, world())
-    assert passages(made, "s") == {"q1": ["p4", "p1"], "q2": [], "q3": [], "q4": []}
-    assert made.notes[0] == (
-        "gold(at=2, of=2) stays empty, and is scored as a context without passages: fewer than 1 retrieved "
-        "passages that are not relevant: 1 query ('q2'); no relevant passage: 2 queries ('q3', 'q4')"
-    )
 
 
 @examples(40)
@@ -314,14 +247,10 @@ def test_passages_that_nobody_judged_are_no_candidates() -> None:
 @pytest.mark.parametrize(
     ("pipeline", "words"),
     [
-        ("bm25 >> gold(at=3, of=2)", "gold: position 3 of 2 passages"),
-        ("bm25 >> gold(among=near)", "among is 'near'; it may be retrieved, random, weak, hard"),
-        ("bm25 >> gold(among=hard)", "gold among hard distractors needs judgments of abstention beforehand, and there"),
         ("bm25 >> best_by", "best_by lacks the name of a judgment"),
         ("bm25 >> best_by(abstention)", "abstention says how bad a passage is"),
         ("bm25 >> best_by(utility)", "needs judgments of abstention"),
         ("bm25 >> best_by(likelihood)", "needs judgments of likelihood"),
-        ("gold", "gold can't be first"),
     ],
 )
 def test_controlled_contexts_that_cannot_be(pipeline: str, words: str) -> None:

@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from ragworth.core.errors import InputError
-from ragworth.retrieval import StepContext, retrieve
-from ragworth.retrieval.encoders import block_cache, open_encoder
-from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
-from ragworth.retrieval.encoders.vector_cache import load_vectors
+from ragworth.retrieval import StepContext, artifacts, retrieve
+from ragworth.retrieval.encoders import load_vectors, open_encoder
+from ragworth.retrieval.encoders.bert import BertEncoder
 from ragworth.retrieval.steps import dense
 from ragworth.retrieval.steps.dense import Dense
 from tests.retrieval.samples import PASSAGES, passages, world
@@ -43,14 +42,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passages were encoded, each time."""
     calls: list[int] = []
-    real = OnnxEncoder.encode
+    real = BertEncoder.encode
 
-    def watched(self: OnnxEncoder, texts: list[str], role: str, prefix: str | None = None) -> object:
+    def watched(self: BertEncoder, texts: list[str], role: str, prefix: str | None = None) -> object:
         if role == "passage":
             calls.append(len(texts))
         return real(self, texts, role, prefix)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(OnnxEncoder, "encode", watched)
+    monkeypatch.setattr(BertEncoder, "encode", watched)
     return calls
 
 
@@ -61,17 +60,17 @@ def plain(vectors: np.ndarray, queries: np.ndarray, places: np.ndarray, k: int) 
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 45), st.integers(1, 9), st.integers(0, 99), st.booleans())
-def test_exact_search_is_that_of_sorting_all(n: int, asked: int, k: int, rows: int, seed: int, coarse: bool) -> None:
+def test_exact_search_is_that_of_sorting_all(
+    n: int, asked: int, k: int, products: int, seed: int, coarse: bool
+) -> None:
     """With whole numbers, of which many are equal, and with others; blocks of every size."""
     chance = np.random.default_rng(seed)
     draw = chance.integers(-1, 2, size=(n + asked, 3)) if coarse else chance.normal(size=(n + asked, 3))
     every = draw.astype(np.float32)
     places = chance.permutation(n)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dense, "ROWS", rows)
-        patched.setattr(dense, "QUERIES", 2)
-        patched.setattr(dense, "PAIRS", 7)
-        found = dense.search_exact(every[:n], every[n:], places, k)
+        patched.setattr(dense, "PRODUCTS", products)
+        found = dense.nearest(every[:n], every[n:], places, k)
     assert [each.rows.tolist() for each in found] == plain(every[:n], every[n:], places, k)
     for each, query in zip(found, every[n:], strict=True):
         expected = every[:n][each.rows].astype(np.float64) @ query.astype(np.float64)
@@ -82,17 +81,17 @@ def test_equal_vectors_have_equal_scores_wherever_they_stand() -> None:
     chance = np.random.default_rng(0)
     vectors = chance.normal(size=(3000, 37)).astype(np.float32)
     vectors[::7] = vectors[0]
-    (found,) = dense.search_exact(vectors, vectors[:1], np.arange(3000), 429)
+    (found,) = dense.nearest(vectors, vectors[:1], np.arange(3000), 429)
     assert found.rows.tolist() == list(range(0, 3000, 7))[::-1]
     assert len(set(found.scores)) == 1
 
 
 def test_scores_are_cosines(folder: Path) -> None:
-    made = retrieve({"s": f'dense("onnx:{folder}")'}, world(queries={"q": "Bread is baked at night."}))
+    made = retrieve({"s": f'dense("tiny:{folder}")'}, world(queries={"q": "Bread is baked at night."}))
     rows = made.frame.select("passage", "score").rows()
     assert rows[0][0] == "p3"
     assert rows[0][1] == pytest.approx(1.0, abs=1e-6)
-    model = open_encoder(f"onnx:{folder}")
+    model = open_encoder(f"tiny:{folder}")
     query = model.encode(["Bread is baked at night."], "query")[0].astype(float)
     for passage, score in rows:
         assert score == pytest.approx(float(model.encode([PASSAGES[passage]], "passage")[0].astype(float) @ query))
@@ -100,7 +99,7 @@ def test_scores_are_cosines(folder: Path) -> None:
 
 @pytest.mark.parametrize("model", ["tiny", pytest.param("embedded", marks=pytest.mark.model)])
 def test_each_query_ranks_its_own_judged_passages(model: str, folder: Path) -> None:
-    name = "embedded" if model == "embedded" else f"onnx:{folder}"
+    name = "embedded" if model == "embedded" else f"tiny:{folder}"
     texts = {**PASSAGES, "other": "Bread is baked at night."}
     queries = {"q1": "Bread is baked at night.", "q2": "old corn", "q3": "mill", "blank": " "}
     # Labels of any value make a candidate; p5 is blank, "gone" has no text, and q3 has no labels.
@@ -126,7 +125,7 @@ def test_each_query_ranks_its_own_judged_passages(model: str, folder: Path) -> N
 def test_the_edges(folder: Path) -> None:
     texts = {**PASSAGES, "blank": " \n\t\u2003", "猫": "猫 が", "a": "old corn", "b": "old corn"}
     queries = {"none": "", "blank": " \u2003", "strange": "zeppelin", "ja": "猫 が", "tie": "old corn", "emoji": "🙂"}
-    made = retrieve({"s": f'dense("onnx:{folder}") % 1000'}, world(texts, queries, None))
+    made = retrieve({"s": f'dense("tiny:{folder}") % 1000'}, world(texts, queries, None))
     found = passages(made, "s")
     assert found["none"] == found["blank"] == []  # no sign, no vector
     assert made.notes == ("s: nothing was retrieved for 2 queries ('blank', 'none')",)
@@ -134,12 +133,12 @@ def test_the_edges(folder: Path) -> None:
         assert sorted(found[query]) == sorted(set(texts) - {"p5", "blank"})
     assert found["ja"][0] == "猫"
     assert found["tie"][:2] == ["b", "a"]  # equal scores by id, descending
-    cut = retrieve({"s": f'dense("onnx:{folder}") % 1'}, world(texts, {"tie": "old corn"}, None))
+    cut = retrieve({"s": f'dense("tiny:{folder}") % 1'}, world(texts, {"tie": "old corn"}, None))
     assert passages(cut, "s") == {"tie": ["b"]}
 
 
 def test_the_order_of_passages_changes_nothing(folder: Path) -> None:
-    system = {"s": f'dense("onnx:{folder}")'}
+    system = {"s": f'dense("tiny:{folder}")'}
     made = retrieve(system, world()).frame
     turned = retrieve(system, world(dict(reversed(PASSAGES.items())))).frame
     alone = retrieve(system, world(queries={"q1": "Who built the mill?"})).frame
@@ -148,23 +147,27 @@ def test_the_order_of_passages_changes_nothing(folder: Path) -> None:
     assert_frame_equal(made.filter(pl.col("query") == "q1"), alone, check_exact=False, abs_tol=1e-6)
 
 
-def test_prefixes_and_similarity(folder: Path, tmp_path: Path) -> None:
-    other = write_encoder(tmp_path / "e", longest=32, said={"prompts": {"query": "query : ", "passage": "passage : "}})
-    own = retrieve({"s": f'dense("onnx:{other}")'}, world())
-    given = f'dense("onnx:{folder}", query_prefix="query : ", passage_prefix="passage : ")'
-    assert retrieve({"s": given}, world()) == own
-    assert retrieve({"s": f'dense("onnx:{folder}")'}, world()) != own
-    raw = write_encoder(tmp_path / "raw", longest=32, normalised=False, said={"similarity_fn_name": "dot"})
+def test_prefixes_and_similarity(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = retrieve({"s": f'dense("tiny:{folder}")'}, world())
+    prefixed = f'dense("tiny:{folder}", query_prefix="query : ", passage_prefix="passage : ")'
+    assert retrieve({"s": prefixed}, world()) != plain
+
+    def doubled(self: BertEncoder, texts: list[str], role: str, prefix: str | None = None) -> np.ndarray:
+        return 2 * real(self, texts, role, prefix)  # type: ignore[arg-type, no-any-return]
+
+    real = BertEncoder.encode
+    monkeypatch.setattr(BertEncoder, "encode", doubled)
+    monkeypatch.setattr(BertEncoder, "normalised", False)
     scores = {
-        how: retrieve({"s": f'dense("onnx:{raw}", similarity="{how}")'}, world()).frame["score"].to_list()
+        how: retrieve({"s": f'dense("tiny:{folder}", similarity="{how}")'}, world()).frame["score"].to_list()
         for how in ("model", "dot", "cosine")
     }
-    assert scores["model"] == scores["dot"] != scores["cosine"]
-    assert max(scores["cosine"]) <= 1 + 1e-6 < max(scores["dot"])
+    assert scores["model"] == scores["dot"] == pytest.approx([4 * each for each in scores["cosine"]])
+    assert scores["cosine"] == pytest.approx(plain.frame["score"].to_list())
 
 
 def test_vectors_are_made_once_and_shared(folder: Path, tmp_path: Path, encoded: list[int]) -> None:
-    systems = {"a": f'dense("onnx:{folder}") % 2', "b": f'dense("onnx:{folder}", query_prefix="old ")'}
+    systems = {"a": f'dense("tiny:{folder}") % 2', "b": f'dense("tiny:{folder}", query_prefix="old ")'}
     first = retrieve(systems, world(cache=tmp_path))
     assert encoded == [4]  # all but the empty one, once for both
     assert retrieve(systems, world(cache=tmp_path)) == first
@@ -173,7 +176,7 @@ def test_vectors_are_made_once_and_shared(folder: Path, tmp_path: Path, encoded:
     assert encoded == [4, 4, 4]
     assert [path.name.partition("-")[0] for path in tmp_path.iterdir()] == ["vectors"]
     retrieve(systems, world({**PASSAGES, "p6": "corn"}, cache=tmp_path))
-    retrieve({"c": f'dense("onnx:{folder}", passage_prefix="old ")'}, world(cache=tmp_path))
+    retrieve({"c": f'dense("tiny:{folder}", passage_prefix="old ")'}, world(cache=tmp_path))
     assert encoded[3:] == [5, 4]
 
 
@@ -181,55 +184,51 @@ WORK = """
 import sys, time
 import polars as pl
 from pathlib import Path
-from ragworth.retrieval.encoders import block_cache, open_encoder
-from ragworth.retrieval.encoders.vector_cache import load_vectors
-block_cache.BLOCK_SIZE = 3
-def told(what, done, total):
-    print(what, done, total, flush=True)
-    if done >= 9 and sys.argv[3] == "slow":
-        time.sleep(60)
+from ragworth.retrieval import artifacts
+from ragworth.retrieval.encoders import load_vectors, open_encoder
+import tests.retrieval.tiny
+artifacts.BLOCK_SIZE = 3
+def progress(what, done, total):
+    print(done, total, flush=True)
+    time.sleep(60 * (done == 9))
 texts = pl.Series(["the mill " * n for n in range(1, 21)])
-load_vectors(open_encoder("onnx:" + sys.argv[1]), texts, Path(sys.argv[2]), progress=told)
+load_vectors(open_encoder("tiny:" + sys.argv[1]), texts, Path(sys.argv[2]), progress=progress)
 """
 
 
 @pytest.mark.slow
-def test_killed_in_the_middle_it_goes_on(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def start(how: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(tmp_path), how]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    with start("slow") as first:
-        assert first.stdout is not None
-        told = [first.stdout.readline().split()[-2:] for _ in range(4)]
-        first.send_signal(signal.SIGKILL)
-    assert told == [["0", "20"], ["3", "20"], ["6", "20"], ["9", "20"]]  # progress, as it is made
-    assert len(list(tmp_path.glob("*.blocks/*.npz"))) == 2  # the third was told of, and not yet kept
-    damaged = min(tmp_path.glob("*.blocks/*.npz"))
-    damaged.write_bytes(damaged.read_bytes()[:-1])
-    with start("fast") as second:
-        out, _ = second.communicate()
-    assert second.returncode == 0
-    # The damaged block and those that were not there; the second one was.
-    assert [line.split()[-2] for line in out.splitlines()] == ["0", "3", "9", "12", "15", "18", "20"]
-    assert not list(tmp_path.glob("*.blocks"))
-    monkeypatch.setattr(block_cache, "BLOCK_SIZE", 3)
+def test_killed_in_the_middle_it_goes_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoded: list[int]
+) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(WORK), str(folder), str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        progress = [process.stdout.readline().split() for _ in range(4)]
+        process.send_signal(signal.SIGKILL)
+    assert progress == [["0", "20"], ["3", "20"], ["6", "20"], ["9", "20"]]  # as it is made
+    blocks = sorted(tmp_path.glob("*.blocks/*/vectors.npy"))
+    assert len(blocks) == 3
+    blocks[0].write_bytes(blocks[0].read_bytes()[:-1])
+    monkeypatch.setattr(artifacts, "BLOCK_SIZE", 3)
     texts = pl.Series(["the mill " * n for n in range(1, 21)])
-    kept = load_vectors(open_encoder(f"onnx:{folder}"), texts, tmp_path)
-    assert isinstance(kept, np.memmap)
-    assert (kept == load_vectors(open_encoder(f"onnx:{folder}"), texts)).all()
+    first = load_vectors(open_encoder(f"tiny:{folder}"), texts, tmp_path)
+    assert encoded == [3, 3, 3, 3, 2]  # the damaged block and those that were not there
+    assert not list(tmp_path.glob("*.blocks"))
+    again = load_vectors(open_encoder(f"tiny:{folder}"), texts, tmp_path)
+    assert isinstance(again, np.memmap) and len(encoded) == 5
+    assert (again == first).all() and (again == load_vectors(open_encoder(f"tiny:{folder}"), texts)).all()
 
 
 def test_what_is_missing(folder: Path) -> None:
     with pytest.raises(InputError, match="s: 'nonsense' is not a kind of encoder"):
         retrieve({"s": "dense(nonsense)"}, world())
     with pytest.raises(InputError, match="no texts of passages"):
-        retrieve({"s": f'dense("onnx:{folder}")'}, world({}, {"q": "mill"}, None))
+        retrieve({"s": f'dense("tiny:{folder}")'}, world({}, {"q": "mill"}, None))
 
 
 def test_relative_folders_and_sources(folder: Path) -> None:
     setting = StepContext.of(world().collection, folder=folder.parent)
-    step = Dense("onnx:tiny")
+    step = Dense("tiny:tiny")
     assert passages(retrieve({"s": step}, setting), "s")["q4"] == []
     (source,) = step.sources(setting)
-    assert source == f"onnx:tiny {open_encoder(f'onnx:{folder}').revision}"
+    assert source == f"tiny:tiny {open_encoder(f'tiny:{folder}').revision}"

@@ -11,8 +11,8 @@ from ragworth.core.errors import FormatError, InputError
 from ragworth.data import Contexts
 from ragworth.formats import write
 from ragworth.retrieval import StepContext, retrieve
-from ragworth.retrieval.contract import Step
 from ragworth.retrieval.execution import System
+from ragworth.retrieval.pipeline import Step
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.reorder import Reversed
 from tests.retrieval.samples import QUERIES, passages, world

@@ -7,9 +7,9 @@ import pytest
 from ragworth.core.errors import InputError
 from ragworth.data import Contexts
 from ragworth.retrieval import StepContext, parse, retrieve
-from ragworth.retrieval.contract import Step
+from ragworth.retrieval.pipeline import Step
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.steps.fused import Fused
+from ragworth.retrieval.steps.combined import Fused
 from tests.retrieval.samples import passages, world
 
 
@@ -58,7 +58,7 @@ def run(scores: dict[str, float], query: str = "q1") -> Contexts:
 
 def fused(*lists: Contexts, **settings: object) -> dict[str, float]:
     """The fused scores of some lists, best first."""
-    step = Fused(*["bm25"] * len(lists), **settings)  # type: ignore[arg-type]
+    step = Fused(*["bm25"] * len(lists), **settings)
     frame = step.join(lists, world()).frame
     assert frame["rank"].to_list() == list(range(1, frame.height + 1))
     return dict(frame.select("passage", "score").iter_rows())

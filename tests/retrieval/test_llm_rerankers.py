@@ -13,7 +13,7 @@ from ragworth.calls.programs import NoValue
 from ragworth.core.errors import InputError
 from ragworth.llm.scripted import Scripted
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import (
     MISSING,
     STRANGE,

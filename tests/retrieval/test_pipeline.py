@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 from ragworth import retrieval
 from ragworth.core.errors import InputError
 from ragworth.retrieval import STEPS
-from ragworth.retrieval.contract import Step, argument
-from ragworth.retrieval.parsing import parse
-from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.pipeline import Pipeline, Step, Top, argument, parse
 from ragworth.retrieval.steps.bm25 import Bm25
-from ragworth.retrieval.steps.oracle import Oracle
-from ragworth.retrieval.steps.reorder import Reversed, Top
+from ragworth.retrieval.steps.controlled import Oracle
+from ragworth.retrieval.steps.reorder import Reversed
 from tests.retrieval.samples import SETTINGS, pipelines
 
 

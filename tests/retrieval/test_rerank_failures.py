@@ -10,8 +10,8 @@ import pytest
 from ragworth.core.errors import InputError, ModelError
 from ragworth.llm.contract import Failure, Request
 from ragworth.llm.scripted import Scripted
-from ragworth.retrieval.contract import unscored_contexts
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.pipeline import unscored_contexts
+from ragworth.retrieval.reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, grades, perfect

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ragworth.core.errors import InputError
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.contract import unscored_contexts
+from ragworth.retrieval.pipeline import unscored_contexts
 from ragworth.retrieval.steps import mmr
 from ragworth.retrieval.steps.mmr import Mmr
 from tests.retrieval.samples import passages, world

@@ -15,8 +15,8 @@ from ragworth.core.errors import InputError, PromptError
 from ragworth.llm.contract import Choose, Prompt, Request
 from ragworth.llm.scripted import Scripted, ScriptedReply
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.rerankers.asker import StepAsker
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.asker import StepAsker
+from ragworth.retrieval.reranker import LlmReranker
 from ragworth.retrieval.steps.listwise import Listwise
 from ragworth.retrieval.steps.useful import Useful
 from tests.retrieval.judges import METHODS, graded, ideal, perfect, reranked

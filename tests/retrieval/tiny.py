@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ragworth.retrieval.encoders import ENCODERS
+from ragworth.retrieval.encoders.bert import BertEncoder
+
 WORDS = [
     "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "who", "built", "the", "mill", "ann", "lee", "was", "sold", "twice",
     "bread", "is", "baked", "at", "night", "a", "grinds", "corn", "old", "query", "passage", ":", ";", ".", "?", "猫",
@@ -116,3 +119,11 @@ def write_encoder(
     (folder / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     write_safetensors(folder / "model.safetensors", weights(seed))
     return folder
+
+
+def open_tiny(rest: str, folder: Path | None = None) -> BertEncoder:
+    """Open what `write_encoder` made."""
+    return BertEncoder((folder or Path()) / rest, "tiny", 32)
+
+
+ENCODERS.add("tiny", open_tiny)

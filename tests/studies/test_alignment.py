@@ -25,10 +25,9 @@ from ragworth.metrics.theta import Theta
 from ragworth.prediction.correlations import Prediction
 from ragworth.report.page.relations import outcome_predictions
 from ragworth.results import Results
-from ragworth.retrieval.candidates import Candidates
-from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import ScoreRows, rows_of, with_partial_grades
 from ragworth.stats.estimate import Estimate, Resampling
+from ragworth.studies.candidates import Candidates, draw_contexts
 from ragworth.studies.contract import Case
 from ragworth.studies.contrast import arm_rows, read_grid
 from ragworth.studies.run import plan_study

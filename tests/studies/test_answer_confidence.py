@@ -19,8 +19,8 @@ from ragworth.evaluation.state import StagePlan
 from ragworth.llm.contract import Choose, Failure, Generate, Request, Score, Trace
 from ragworth.llm.scripted import ScriptedReply
 from ragworth.results import Results
-from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.studies.bench import Bench, fit_workspace
+from ragworth.studies.candidates import contexts_from_lists
 from ragworth.studies.noise import Noise
 from ragworth.workspace import config
 from ragworth.workspace.config import TaskConfig

@@ -202,8 +202,7 @@ def _tokens(texts: Any, tokenizer: str) -> Any:
     """How many tokens texts have."""
     import polars as pl
 
-    from ragworth.retrieval.chunks import BATCH_ROWS
-    from ragworth.retrieval.units import load_tokenizer
+    from ragworth.retrieval.chunks import BATCH_ROWS, load_tokenizer
 
     tool = load_tokenizer(tokenizer)
     parts = [texts.slice(start, BATCH_ROWS).to_list() for start in range(0, len(texts), BATCH_ROWS)]

@@ -40,7 +40,7 @@ from ragworth.judging.judge import NO_MODEL, Grader
 from ragworth.judging.text_lookup import AnswerBook, TextLookup
 from ragworth.results import EXTRA_FILES, fixed_file_names, results_record
 from ragworth.retrieval import Pipeline, check
-from ragworth.retrieval.steps.given_run import Run
+from ragworth.retrieval.steps.external import Run
 from ragworth.scoring import split_metrics
 from ragworth.workspace.config import TaskConfig, Workspace
 from ragworth.workspace.problems import Problems

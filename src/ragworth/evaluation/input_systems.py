@@ -10,7 +10,7 @@ from ragworth.core.errors import InputError, UnknownNameError, format_count, quo
 from ragworth.data import Answers, Contexts, Outcomes
 from ragworth.formats.contract import LoadedCollection
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.steps.given_run import Run
+from ragworth.retrieval.steps.external import Run
 from ragworth.workspace.config import Workspace, names_every_system
 from ragworth.workspace.files import FileReader
 from ragworth.workspace.matching import rename_system, systems_of

@@ -27,7 +27,6 @@ from ragworth.judging.answers import AnsweringResult
 from ragworth.metrics.parsing import try_parse
 from ragworth.results import Results
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.context_lists import contexts_from_lists
 from ragworth.scoring import passage_tokens, score
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 
@@ -158,7 +157,7 @@ class StageSession:
 
     def grade(self, answers: Answers, part: str) -> None:
         """Grade existing answers."""
-        state = self._state(contexts_from_lists({}), part)
+        state = self._state(Contexts.trusted(pl.DataFrame(schema=Contexts.schema)), part)
         state.answers = AnsweringResult(answers, answers.frame, state.contexts)
         state.said["answers"] = answers.frame
         self._grade(state, part)

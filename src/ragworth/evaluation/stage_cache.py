@@ -2,7 +2,7 @@
 
 A stage is a folder ``NAME-DIGEST`` with a Parquet file for each of its frames, ``facts.json`` and the digests of both.
 It is written beside its place and moved there whole, so that a killed process leaves a stage or nothing; what is
-damaged is made again (`ragworth.retrieval.artifact_cache`).
+damaged is made again (`ragworth.retrieval.artifacts`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ragworth.core.errors import FormatError
 from ragworth.core.nested_text import parse_json
 from ragworth.data import Table
 from ragworth.data.coercion import read_parquet, write_parquet
-from ragworth.retrieval.artifact_cache import is_intact, load_or_build
+from ragworth.retrieval.artifacts import is_intact, load_or_build
 
 STAGES_FOLDER = "stages"
 """Folder of stage results in the cache."""

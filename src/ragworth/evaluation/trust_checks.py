@@ -26,7 +26,7 @@ from ragworth.data.tokens import tokenizer_file
 from ragworth.formats import FORMATS
 from ragworth.llm import MODELS
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.contract import Step
+from ragworth.retrieval.pipeline import Step
 from ragworth.workspace.config import ModelSpec, TaskConfig, Workspace
 from ragworth.workspace.problems import Problems
 

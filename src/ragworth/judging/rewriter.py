@@ -178,4 +178,4 @@ BASELINES: Mapping[str, Callable[[Turn], str | None]] = {
     "first+last": _first_and_last,
     "human": lambda turn: turn.rewrite,
 }
-"""Rules that need nothing but the turn. `ragworth.retrieval.history_terms` needs the passages too."""
+"""Rules that need nothing but the turn. `ragworth.retrieval.words` needs the passages too."""

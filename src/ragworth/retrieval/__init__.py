@@ -7,8 +7,7 @@ needs its parentheses:
 >>> str(retrieval.bm25(k1=0.9) % 20 >> retrieval.reversed())
 'bm25(k1=0.9) % 20 >> reversed'
 
-A kind of step is a class in ``steps/``, plus a line in :data:`STEPS`; each is an attribute of this package under its
-name. Other packages add theirs through entry points in the group ``ragworth.retrieval``.
+A kind of step is a class in ``steps/``, plus a line in `STEPS`; each is an attribute of this package under its name.
 """
 
 from __future__ import annotations
@@ -16,57 +15,24 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ragworth.core.registry import Registry
-from ragworth.retrieval.contract import Step as Step
-from ragworth.retrieval.contract import StepContext as StepContext
+from ragworth.retrieval.pipeline import STEPS as STEPS
+from ragworth.retrieval.pipeline import Pipeline as Pipeline
+from ragworth.retrieval.pipeline import Step as Step
+from ragworth.retrieval.pipeline import StepContext as StepContext
+from ragworth.retrieval.pipeline import parse as parse
 
 if TYPE_CHECKING:
     from ragworth.retrieval.execution import check as check
     from ragworth.retrieval.execution import retrieve as retrieve
-    from ragworth.retrieval.parsing import parse as parse
-    from ragworth.retrieval.pipeline import Pipeline as Pipeline
 
-STEPS: Registry[type[Step]] = Registry(
-    "kind of step",
-    "ragworth.retrieval",
-    {
-        "rewritten": "ragworth.retrieval.steps.rewritten:Rewritten",
-        "bm25": "ragworth.retrieval.steps.bm25:Bm25",
-        "dense": "ragworth.retrieval.steps.dense:Dense",
-        "sparse": "ragworth.retrieval.steps.sparse:Sparse",
-        "fused": "ragworth.retrieval.steps.fused:Fused",
-        "run": "ragworth.retrieval.steps.given_run:Run",
-        "within": "ragworth.retrieval.steps.within:Within",
-        "random": "ragworth.retrieval.steps.random_sample:Random",
-        "oracle": "ragworth.retrieval.steps.oracle:Oracle",
-        "adversary": "ragworth.retrieval.steps.oracle:Adversary",
-        "gold": "ragworth.retrieval.steps.controlled:Gold",
-        "best_by": "ragworth.retrieval.steps.controlled:BestBy",
-        "rerank": "ragworth.retrieval.steps.cross_encoder:Rerank",
-        "listwise": "ragworth.retrieval.steps.listwise:Listwise",
-        "useful": "ragworth.retrieval.steps.useful:Useful",
-        "mmr": "ragworth.retrieval.steps.mmr:Mmr",
-        "reversed": "ragworth.retrieval.steps.reorder:Reversed",
-        "shuffled": "ragworth.retrieval.steps.reorder:Shuffled",
-        "top": "ragworth.retrieval.steps.reorder:Top",
-    },
-)
-
-
-_PUBLIC = {
-    "retrieve": "execution",
-    "check": "execution",
-    "Pipeline": "pipeline",
-    "parse": "parsing",
-    "called": "steps.external:Called",
-}
+_LATE = {"retrieve": "execution:retrieve", "check": "execution:check", "called": "steps.external:Called"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a kind of step, or another name of this package, on first use."""
-    if name in _PUBLIC:
-        module, _, attribute = _PUBLIC[name].partition(":")
-        return getattr(import_module(f"{__name__}.{module}"), attribute or name)
+    if name in _LATE:
+        module, _, attribute = _LATE[name].partition(":")
+        return getattr(import_module(f"{__name__}.{module}"), attribute)
     if name.startswith("_") or name not in STEPS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return STEPS.get(name)

@@ -36,13 +36,19 @@ from ragworth.formats.tables import LINES, read_table
 from ragworth.formats.values import WrongLineError, as_id, as_object, as_text, read_values
 from ragworth.retrieval.plain_text import READERS, PlainText
 
-ID_COLUMNS = ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path")
-TEXT_COLUMNS = ("text", "content", "contents", "page_content", "body")
-TITLE_COLUMNS = ("title", "headline")
+COLUMNS = {
+    "document": ("document", "document_id", "_id", "id", *coercion.ID_ALIASES["passage"], "url", "path"),
+    "title": ("title", "headline"),
+    "text": ("text", "content", "contents", "page_content", "body"),
+}
 """Accepted names of a document's columns, in order of preference."""
 
 EXPECTED = '{"_id": …, "title": …, "text": …} on each line'
-SCHEMA = {"document": pl.String, "title": pl.String, "text": pl.String}
+SCHEMA = dict.fromkeys(("document", "title", "text"), pl.String)
+TABLES = (".jsonl", ".ndjson", ".parquet", ".csv", ".tsv")
+
+MAX_LISTED = 11
+"""How many files an error lists after the first."""
 
 
 class Documents(NamedTuple):
@@ -52,19 +58,18 @@ class Documents(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read(path: PathOrStr, *, skip_bad_lines: bool = False) -> Documents:
+def is_table(path: Path) -> bool:
+    """Return whether a file is a table of documents, by its name."""
+    return path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(TABLES)
+
+
+def read_document_table(path: PathOrStr) -> Documents:
     """Read documents from JSON lines in BEIR's format, or from a table: Parquet, CSV or TSV."""
-    if suffix_of(path) in LINES:
-        return _read_lines(path, skip_bad_lines)
-    if suffix_of(path) not in (".csv", ".tsv", ".parquet"):
-        raise FormatError("unknown file extension", file=str(path), expected=".jsonl, .parquet, .csv or .tsv")
-    frame, notes = read_table(path, skip_bad_lines=skip_bad_lines)
-    return Documents(coerce_documents(frame, str(path)), notes)
-
-
-def _read_lines(path: PathOrStr, skip: bool) -> Documents:
+    if suffix_of(path) not in LINES:
+        frame, notes = read_table(path)
+        return Documents(coerce_documents(frame, str(path)), notes)
     bad: list[BadLine] = []
-    rows = [row for _, row in read_values(path, bad, skip=skip, expected=EXPECTED, parse=_parse_row)]
+    rows = [row for _, row in read_values(path, bad, skip=False, expected=EXPECTED, parse=_parse_row)]
     if not rows:
         raise empty_file_error(path, EXPECTED)
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
@@ -76,16 +81,18 @@ def _parse_row(value: Any) -> tuple[str, str, str]:
     columns = _columns(item) | _columns([name for name, value in item.items() if value is not None])
     if "document" not in columns or "text" not in columns:
         raise WrongLineError(f"no {'text' if 'document' in columns else 'id'}; the line has {format_names(list(item))}")
-    identity = as_id(item[columns["document"]], columns["document"])
     title, text = (item.get(columns.get(name, "")) for name in ("title", "text"))
-    return identity, as_text(title or "", "title"), as_text("" if text is None else text, columns["text"])
+    return (
+        as_id(item[columns["document"]], columns["document"]),
+        as_text(title or "", "title"),
+        as_text("" if text is None else text, columns["text"]),
+    )
 
 
 def _columns(names: Collection[str]) -> dict[str, str]:
-    """What the id, the title and the text are called."""
-    accepted = {"document": ID_COLUMNS, "title": TITLE_COLUMNS, "text": TEXT_COLUMNS}
-    found = {name: next((each for each in some if each in names), None) for name, some in accepted.items()}
-    return {name: each for name, each in found.items() if each is not None}
+    """Return what the id, the title and the text are called."""
+    matches = {column: [name for name in accepted if name in names] for column, accepted in COLUMNS.items()}
+    return {column: found[0] for column, found in matches.items() if found}
 
 
 def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
@@ -98,11 +105,11 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
             expected="document, text, and optionally title",
             file=source,
         )
-    ids, text = coercion.text_ids(frame[columns["document"]], source=source).alias("document"), frame[columns["text"]]
-    title = frame[columns["title"]] if "title" in columns else pl.Series([""] * frame.height, dtype=pl.String)
-    for column, words in ((text, columns["text"]), (title, "title")):
-        if column.dtype not in (pl.String, pl.Null):
-            raise TableError(f"the column {words!r} has {column.dtype} values", expected="texts", file=source)
+    for name in ("text", "title"):
+        if name in columns and frame[columns[name]].dtype not in (pl.String, pl.Null):
+            kind = frame[columns[name]].dtype
+            raise TableError(f"the column {columns[name]!r} has {kind} values", expected="texts", file=source)
+    ids, text = coercion.text_ids(frame[columns["document"]], source=source), frame[columns["text"]]
     if text.null_count() == frame.height:
         coercion.to_text(text, source=source)
     duplicates = (~ids.is_first_distinct()).arg_true()
@@ -112,14 +119,8 @@ def coerce_documents(data: Data, source: str = "") -> pl.DataFrame:
             expected="each document once",
             file=source,
         )
-    titles = title.cast(pl.String).fill_null("").alias("title")
-    return pl.DataFrame([ids, titles, text.cast(pl.String).fill_null("").alias("text")])
-
-
-MAX_LISTED = 11
-"""How many files an error lists after the first."""
-
-TABLES = (".jsonl", ".ndjson", ".parquet", ".csv", ".tsv")
+    title = pl.col(columns["title"]).cast(pl.String).fill_null("") if "title" in columns else pl.lit("")
+    return frame.select(ids.alias("document"), title.alias("title"), text.cast(pl.String).fill_null("").alias("text"))
 
 
 def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False, advice: str = "") -> Documents:
@@ -129,44 +130,48 @@ def read_documents(paths: Iterable[str | Path], *, skip_bad_files: bool = False,
     error that lists them, or, with ``skip_bad_files``, a note. ``advice`` is added to the remedy of that error.
     """
     rows: list[tuple[str, str, str]] = []
-    frames: list[pl.DataFrame] = []
+    tables: list[Documents] = []
     notes: list[str] = []
     problems: list[FormatError] = []
     for path in map(Path, paths):
         if is_table(path):
-            table = read(path)
-            frames.append(table.frame)
-            notes += table.notes
-        elif path.is_dir() or path.is_file():
-            found, left = _files(path)
-            notes += left
-            for name, file in found:
-                try:
-                    read_file = _read_file(file)
-                    rows.append((name, read_file.title, read_file.text))
-                    notes += [f"{file}: {read_file.note}"] if read_file.note else []
-                except FormatError as error:
-                    problems.append(error)
-        else:
-            raise FormatError("no such file or folder", file=str(path), remedy="check the path")
+            tables.append(read_document_table(path))
+            continue
+        files, left = _files(path)
+        notes += left
+        for name, file in files:
+            try:
+                plain = _read_file(file)
+                rows.append((name, plain.title, plain.text))
+                notes += [f"{file}: {plain.note}"] if plain.note else []
+            except FormatError as error:
+                problems.append(error)
     if problems and not skip_bad_files:
-        raise _joined(problems, advice)
+        raise _join_problems(problems, advice)
+    notes += [note for table in tables for note in table.notes]
     notes += [f"left out: {error.file}: {error.found}" for error in problems]
-    frames.insert(0, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
-    frame = pl.concat(frames)
-    notes += _empty_notes(frame)
-    frame = frame.filter(pl.col("text").str.strip_chars() != "")
-    _check(frame, notes)
-    return Documents(frame, (*notes, *_copy_notes(frame)))
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file is a table of documents, by its name."""
-    return path.name.lower().removesuffix(".gz").removesuffix(".zst").endswith(TABLES)
+    every = pl.concat([pl.DataFrame(rows, schema=SCHEMA, orient="row"), *(table.frame for table in tables)])
+    frame = every.filter(pl.col("text").str.strip_chars() != "")
+    if frame.height < every.height:
+        empty = every.filter(pl.col("text").str.strip_chars() == "")["document"]
+        few = format_list([quote_short(each, 40) for each in empty], 3)
+        notes.append(f"{format_count(len(empty), 'document')} without a text left out ({few})")
+    if not frame.height:
+        expected = f"a folder with files of {', '.join(READERS)}"
+        raise InputError("there is no document with a text", more=tuple(notes[:MAX_LISTED]), expected=expected)
+    twice = frame["document"].filter(~frame["document"].is_first_distinct())
+    if len(twice):
+        raise InputError(
+            f"two documents have the id {quote_short(twice[0])}",
+            remedy="name the folder that contains both, so that their paths differ",
+        )
+    if copies := frame.height - frame["text"].n_unique():  # they stay, because users retrieve from them
+        notes.append(f"{format_count(copies, 'document repeats', 'documents repeat')} the text of another one")
+    return Documents(frame, tuple(notes))
 
 
 def corpus_hash(frame: pl.DataFrame) -> str:
-    """SHA-256 of all ids and texts, in order of the ids."""
+    """Return the SHA-256 of all ids and texts, in order of the ids."""
     digest = hashlib.sha256()
     for row in frame.sort(frame.columns[0]).iter_rows():
         for value in row:
@@ -176,26 +181,28 @@ def corpus_hash(frame: pl.DataFrame) -> str:
 
 
 def _files(path: Path) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Files to read with their ids, and notes about the others."""
+    """Return the files to read with their ids, and notes about the others."""
     if path.is_file():
         if path.suffix.lower() not in READERS:
             expected = f"{', '.join((*READERS, *TABLES))}, or a folder"
             raise FormatError("unknown file extension", file=str(path), expected=expected)
         return [(path.name, path)], []
-    found: list[tuple[str, Path]] = []
+    if not path.is_dir():
+        raise FormatError("no such file or folder", file=str(path), remedy="check the path")
+    files: list[tuple[str, Path]] = []
     others: Counter[str] = Counter()
     for file in _walk(path):
         if file.suffix.lower() in READERS:
-            found.append((file.relative_to(path).as_posix(), file))
+            files.append((file.relative_to(path).as_posix(), file))
         else:
             others[file.suffix.lower() or "no extension"] += 1
     kinds = format_list([f"{kind} {number:,}" for kind, number in others.most_common()], 5)
     left = [f"{path}: {format_count(others.total(), 'file')} of other kinds left out ({kinds})"] if others else []
-    return found, left
+    return files, left
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Files below a folder in order of their names, without hidden ones and without following links to folders."""
+    """Yield files below a folder in order of their names, without hidden ones and without following links."""
     for each in sorted(folder.iterdir()):
         if each.name.startswith("."):
             continue
@@ -211,17 +218,17 @@ def _read_file(path: Path) -> PlainText:
     if len(data) > most:
         raise FormatError(f"the file has more than {most:,} bytes", file=str(path), remedy="split it")
     try:
-        found = READERS[path.suffix.lower()](data)
+        plain = READERS[path.suffix.lower()](data)
     except UnicodeDecodeError as error:
         problem = f"byte {error.start:,} isn't {error.encoding}"
         raise FormatError(problem, file=str(path), expected="UTF-8 or UTF-16", remedy="save it as UTF-8") from error
     except FormatError as error:
         raise error.copy(file=str(path)) from error
-    return found if found.title else found._replace(title=path.stem.replace("-", " ").replace("_", " "))
+    return plain if plain.title else plain._replace(title=path.stem.replace("-", " ").replace("_", " "))
 
 
 def _read_bytes(path: Path, most: int) -> bytes:
-    """The beginning of a file; UTF-16 only with its mark, by which it is decoded."""
+    """Read the beginning of a file; UTF-16 only with its mark, by which it is decoded."""
     try:
         with open_file(path) as stream:
             return stream.read(most)
@@ -233,34 +240,10 @@ def _read_bytes(path: Path, most: int) -> bytes:
         return data
 
 
-def _check(frame: pl.DataFrame, notes: list[str]) -> None:
-    if not frame.height:
-        expected = f"a folder with files of {', '.join(READERS)}"
-        raise InputError("there is no document with a text", more=tuple(notes[:MAX_LISTED]), expected=expected)
-    twice = frame["document"].filter(~frame["document"].is_first_distinct())
-    if len(twice):
-        raise InputError(
-            f"two documents have the id {quote_short(twice[0])}",
-            remedy="name the folder that contains both, so that their paths differ",
-        )
-
-
-def _joined(problems: list[FormatError], advice: str) -> FormatError:
-    """One error for all files that can't be read."""
+def _join_problems(problems: list[FormatError], advice: str) -> FormatError:
+    """Return one error for all files that can't be read."""
     first, *rest = problems
     words = [f"{error.file}: {error.found}" for error in rest[:MAX_LISTED]]
     words += [f"… and {len(rest) - MAX_LISTED:,} more"] if len(rest) > MAX_LISTED else []
-    hint = "; ".join(filter(None, (first.remedy or "fix these files", advice)))
-    return first.copy(more=(*first.more, *words), remedy=hint)
-
-
-def _empty_notes(frame: pl.DataFrame) -> list[str]:
-    empty = frame["document"].filter(frame["text"].str.strip_chars() == "")
-    few = format_list([quote_short(each, 40) for each in empty], 3)
-    return [f"{format_count(len(empty), 'document')} without a text left out ({few})"] if len(empty) else []
-
-
-def _copy_notes(frame: pl.DataFrame) -> list[str]:
-    """Say how many documents repeat the text of another one. They stay, because users retrieve from them."""
-    number = frame.height - frame["text"].n_unique()
-    return [f"{format_count(number, 'document repeats', 'documents repeat')} the text of another one"] if number else []
+    remedy = "; ".join(filter(None, (first.remedy or "fix these files", advice)))
+    return first.copy(more=(*first.more, *words), remedy=remedy)

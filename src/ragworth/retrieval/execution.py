@@ -15,11 +15,8 @@ import polars as pl
 from ragworth.core.errors import InputError, TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts
 from ragworth.data.tables import Note
-from ragworth.retrieval.contract import Step, StepContext, problems_error
-from ragworth.retrieval.pipeline import Pipeline, StepLike
-from ragworth.retrieval.steps.fused import Fused
-from ragworth.retrieval.steps.reorder import Top
-from ragworth.retrieval.steps.within import Within, restrict_to_chunking
+from ragworth.retrieval.pipeline import Pipeline, Step, StepContext, StepLike, Top
+from ragworth.retrieval.steps.combined import Fused, Within
 
 System: TypeAlias = StepLike | Contexts | Any
 """What can be compared: a pipeline in any form, existing contexts, or a third-party retriever."""
@@ -38,23 +35,22 @@ def retrieve(systems: Mapping[str, System], context: StepContext, *, logged: boo
     """
     pipelines = check(systems, context)
     runner = PipelineRunner(context, list(pipelines.values()))
+    planning = context.model_access is not None and context.model_access.plan
     tables = []
     for name, system in systems.items():
         if context.model_access is not None:
             context.model_access.begin_system(name)
         try:
-            found = _fill_queries(system, context) if isinstance(system, Contexts) else runner.of(pipelines[name])
+            table = _fill_queries(system, context) if isinstance(system, Contexts) else runner.of(pipelines[name])
         except InputError as error:
-            raise _name_system_in_error(name, error) from error
-        guessed = (
-            name in pipelines
-            and context.model_access is not None
-            and context.model_access.plan
-            and _asks(pipelines[name])
-        )
+            facts = {"expected": error.expected, "remedy": error.remedy, "file": error.file, "line": error.line}
+            raise type(error)(f"{name}: {error.found}", more=error.more, **facts) from error  # type: ignore[arg-type]
         if logged and isinstance(system, Contexts):
-            found = _without_unasked(found, system, name)
-        tables.append(found.renamed(name) if guessed else _rename_system(found, name))
+            table = _without_unasked(table, system, name)
+        table = table.renamed(name)
+        if not (planning and name in pipelines and pipelines[name].asks_model):  # a plan doesn't know the rewrites
+            table.notes = (*table.notes, *_empty_notes(table, name))
+        tables.append(table)
     contexts = Contexts.concat(tables)
     contexts.notes = tuple(dict.fromkeys(contexts.notes))
     contexts.searches = pl.DataFrame(
@@ -63,12 +59,6 @@ def retrieve(systems: Mapping[str, System], context: StepContext, *, logged: boo
         orient="row",
     )
     return contexts
-
-
-def _name_system_in_error(name: str, error: InputError) -> InputError:
-    """Add the system to an error."""
-    facts = {"expected": error.expected, "remedy": error.remedy, "file": error.file, "line": error.line}
-    return type(error)(f"{name}: {error.found}", more=error.more, **facts)  # type: ignore[arg-type]
 
 
 def check(systems: Mapping[str, System], context: StepContext) -> dict[str, Pipeline]:
@@ -93,8 +83,16 @@ def check(systems: Mapping[str, System], context: StepContext) -> dict[str, Pipe
         except InputError as error:
             problems += [line if n else f"{name}: {line}" for n, line in enumerate(str(error).splitlines())]
     if problems:
-        raise problems_error(problems)
+        raise InputError(problems[0], more=tuple(problems[1:]))
     return pipelines
+
+
+class _Searches(NamedTuple):
+    """The search texts of a step that rewrites, with a runner for each of its rewrites, and its notes."""
+
+    texts: Sequence[Mapping[str, str]]
+    runners: list[PipelineRunner]
+    notes: tuple[str, ...]
 
 
 class PipelineRunner:
@@ -102,52 +100,36 @@ class PipelineRunner:
 
     def __init__(self, context: StepContext, pipelines: list[Pipeline]) -> None:
         self.context = context
+        self._results: dict[str, Contexts] = {}
+        self._searches: dict[str, _Searches] = {}
         self._deepest: dict[str, int] = {}
         self._behind: dict[str, list[Pipeline]] = {}
-        self._searches: dict[str, _Searches] = {}
+        """Pipelines behind each step that rewrites."""
         within: dict[str, list[Pipeline]] = {}
         for pipeline in _walk_pipelines(pipelines):
             first = pipeline.steps[0]
             if first.rewrites:
                 self._behind.setdefault(str(first), []).append(Pipeline(pipeline.steps[1:]))
             elif isinstance(first, Within):
-                within.setdefault(first.chunks, []).append(_inner_pipeline(first, pipeline.steps))
+                within.setdefault(first.chunks, []).append(first.inner(pipeline.steps))
             else:
                 self._deepest[str(first)] = max(self._depth(pipeline.steps), self._deepest.get(str(first), 0))
         self._within = {
-            chunks: PipelineRunner(restrict_to_chunking(context, chunks), inner) for chunks, inner in within.items()
+            chunks: PipelineRunner(Within.restrict(context, chunks), inner) for chunks, inner in within.items()
         }
-        self._done: dict[str, Contexts] = {}
 
     def of(self, pipeline: Pipeline) -> Contexts:
-        """Results of one of the pipelines, under any name."""
-        if pipeline.steps[0].rewrites:
-            return self._search_with_rewrites(pipeline.steps[0], Pipeline(pipeline.steps[1:]))
-        found = self._first(pipeline.steps)
-        for end in range(2, len(pipeline.steps) + 1):
-            key = str(Pipeline(pipeline.steps[:end]))
-            if key not in self._done:
-                self._done[key] = self._run(pipeline.steps[end - 1], found, self.context)
-            found = self._done[key]
-        return found
-
-    def _search_with_rewrites(self, step: Step, behind: Pipeline) -> Contexts:
-        """Results of the steps behind one that rewrites; those of several rewrites are fused."""
-        key = str(step)
-        if key not in self._searches:
-            texts, notes = step.search_texts(self.context)
-            runners = [PipelineRunner(self.context.searching(each), self._behind[key]) for each in texts]
-            self._searches[key] = _Searches(runners, tuple(Note(note, step=key) for note in notes), texts)
-        searches = self._searches[key]
-        lists = [runner.of(behind) for runner in searches.runners]
-        found = lists[0]
-        if len(lists) > 1:
-            found = _fill_queries(Fused(*([behind] * len(lists))).join(lists, self.context), self.context)
-            last = behind.steps[-1]
-            found = found.cut(last.k) if isinstance(last, Top) else found
-        found = found.renamed(UNNAMED_SYSTEM)
-        found.notes = tuple(dict.fromkeys((*searches.notes, *(note for each in lists for note in each.notes))))
-        return found
+        """Return the results of one of the pipelines, under any name."""
+        steps = pipeline.steps
+        if steps[0].rewrites:
+            return self._search_rewrites(steps[0], Pipeline(steps[1:]))
+        results = self._first(steps)
+        for end in range(2, len(steps) + 1):
+            key = str(Pipeline(steps[:end]))
+            if key not in self._results:
+                self._results[key] = self._run(steps[end - 1], results, self.context)
+            results = self._results[key]
+        return results
 
     def searches_of(self, pipeline: Pipeline) -> Iterator[tuple[str, str]]:
         """The queries of a pipeline that has run, with all that was searched for each; nothing if no step rewrites."""
@@ -156,46 +138,49 @@ class PipelineRunner:
             for texts in self._searches[str(first)].texts:
                 yield from texts.items()
         elif isinstance(first, Within):
-            yield from self._within[first.chunks].searches_of(_inner_pipeline(first, pipeline.steps))
+            yield from self._within[first.chunks].searches_of(first.inner(pipeline.steps))
         else:
             inner = [list(self.searches_of(each)) for step in pipeline.steps for each in step.inner_pipelines]
             plain = list(self.context.queries.select("query", pl.col("text").fill_null("")).iter_rows())
             for each in inner if any(inner) else ():
                 yield from each or plain
 
+    def _search_rewrites(self, step: Step, behind: Pipeline) -> Contexts:
+        """Return the results of the steps behind one that rewrites; those of several rewrites are fused."""
+        key = str(step)
+        if key not in self._searches:
+            texts, notes = step.search_texts(self.context)
+            runners = [PipelineRunner(self.context.searching(each), self._behind[key]) for each in texts]
+            self._searches[key] = _Searches(texts, runners, tuple(Note(note, step=key) for note in notes))
+        searches = self._searches[key]
+        lists = [runner.of(behind) for runner in searches.runners]
+        results, last = lists[0], behind.steps[-1]
+        if len(lists) > 1:
+            results = _fill_queries(Fused(*([behind] * len(lists))).join(lists, self.context), self.context)
+            results = results.cut(last.k) if isinstance(last, Top) else results
+        results = results.renamed(UNNAMED_SYSTEM)
+        results.notes = tuple(dict.fromkeys((*searches.notes, *(note for each in lists for note in each.notes))))
+        return results
+
     def _depth(self, steps: tuple[Step, ...]) -> int:
-        """How many passages of its first stage a pipeline uses."""
+        """Return how many passages of its first stage a pipeline uses."""
         return steps[1].k if len(steps) > 1 and isinstance(steps[1], Top) else self.context.depth
 
     def _first(self, steps: tuple[Step, ...]) -> Contexts:
         first, key = steps[0], str(steps[0])
         if isinstance(first, Within):
-            return self._within[first.chunks].of(_inner_pipeline(first, steps))
-        if key not in self._done:
-            self._done[key] = self._run(first, None, replace(self.context, depth=self._deepest[key]))
-        return self._done[key].cut(self._depth(steps)) if first.bounded else self._done[key]
+            return self._within[first.chunks].of(first.inner(steps))
+        if key not in self._results:
+            self._results[key] = self._run(first, None, replace(self.context, depth=self._deepest[key]))
+        return self._results[key].cut(self._depth(steps)) if first.bounded else self._results[key]
 
     def _run(self, step: Step, before: Contexts | None, context: StepContext) -> Contexts:
         earlier = [self.of(pipeline) for pipeline in step.inner_pipelines] if before is None else [before]
-        contexts = _fill_queries(
-            step.join(earlier, context) if step.inner_pipelines else step.apply(before, context), context
-        )
+        results = step.join(earlier, context) if step.inner_pipelines else step.apply(before, context)
+        contexts = _fill_queries(results, context)
         own = [note if isinstance(note, Note) else Note(note, step=str(step)) for note in contexts.notes]
         contexts.notes = tuple(dict.fromkeys((*(note for each in earlier for note in each.notes), *own)))
         return contexts
-
-
-class _Searches(NamedTuple):
-    """Runners with the search texts of a step that rewrites, one for each rewrite, its notes, and the texts."""
-
-    runners: list[PipelineRunner]
-    notes: tuple[str, ...]
-    texts: Sequence[Mapping[str, str]]
-
-
-def _inner_pipeline(first: Within, steps: tuple[Step, ...]) -> Pipeline:
-    """The pipeline inside a `within`, with the following cut, which limits the depth of its first stage."""
-    return Pipeline((*first.parts[0].steps, *(step for step in steps[1:2] if isinstance(step, Top))))
 
 
 def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
@@ -206,64 +191,34 @@ def _walk_pipelines(pipelines: Iterable[Pipeline]) -> Iterator[Pipeline]:
             yield from _walk_pipelines(step.inner_pipelines)
 
 
-def _asks(pipeline: Pipeline) -> bool:
-    """Whether a model rewrites what it searches for: in a plan the rewrites may be unknown."""
-    return any((step.rewrites and step.models()) or any(map(_asks, step.all_pipelines)) for step in pipeline.steps)
-
-
-def _fill_queries(made: Contexts, context: StepContext) -> Contexts:
-    """Contexts of the requested queries, in order; those without passages are listed in ``empty``."""
-    if len(made.systems) > 1:
-        raise TableError(f"contexts of {format_count(len(made.systems), 'system')}", expected="those of one")
-    if not _in_order(made, context):
-        numbers = context.queries.select("query").with_row_index("number")
-        frame = (
-            made.frame.with_columns(pl.lit(UNNAMED_SYSTEM).alias("system"))
-            .join(numbers, on="query")
-            .sort("number", "rank")
-        )
-        made = Contexts.trusted(frame, made.notes)
-    completed = made.renamed(UNNAMED_SYSTEM)
-    without = context.queries.join(completed.frame, on="query", how="anti", maintain_order="left")["query"]
+def _fill_queries(contexts: Contexts, context: StepContext) -> Contexts:
+    """Return the contexts of the requested queries, in order; those without passages are listed in ``empty``."""
+    if len(contexts.systems) > 1:
+        raise TableError(f"contexts of {format_count(len(contexts.systems), 'system')}", expected="those of one")
+    numbers = context.queries.select("query").with_row_index("number")
+    frame = contexts.frame.with_columns(system=pl.lit(UNNAMED_SYSTEM)).join(numbers, on="query").sort("number", "rank")
+    completed = Contexts.trusted(frame, contexts.notes)
+    without = context.queries.join(frame, on="query", how="anti", maintain_order="left")["query"]
     completed.empty = frozenset((UNNAMED_SYSTEM, query) for query in without)
     return completed
 
 
-def _without_unasked(found: Contexts, log: Contexts, name: str) -> Contexts:
+def _without_unasked(contexts: Contexts, log: Contexts, name: str) -> Contexts:
     """Keep only empty contexts that the log has, with a note on the queries that it lacks."""
     recorded = {query for _, query in log.empty}
-    lacking = sorted(query for _, query in found.empty if query not in recorded)
+    lacking = sorted(query for _, query in contexts.empty if query not in recorded)
     if lacking:
-        found.empty = frozenset((system, query) for system, query in found.empty if query in recorded)
-        number = format_count(len(lacking), "query", "queries")
-        few = format_list([quote_short(query, 24) for query in lacking], 3)
-        found.notes = (
-            *found.notes,
-            Note(f"{name}: its log lacks {number} ({few}); metrics leave them out", system=name),
-        )
-    return found
+        contexts.empty = frozenset((system, query) for system, query in contexts.empty if query in recorded)
+        note = f"{name}: its log lacks {_few_queries(lacking)}; metrics leave them out"
+        contexts.notes = (*contexts.notes, Note(note, system=name))
+    return contexts
 
 
-def _in_order(made: Contexts, context: StepContext) -> bool:
-    """Whether contexts contain only requested queries, in order, as those of files mostly do."""
-    queries, ranks = made.frame["query"], made.frame["rank"]
-    again = (queries == queries.shift()).fill_null(False)
-    if not ((ranks > ranks.shift()) | ~again).fill_null(True).all():
-        return False
-    heads = queries.filter(~again)
-    numbers = context.queries.select("query").with_row_index("number")
-    found = heads.to_frame().join(numbers, on="query", how="left", maintain_order="left")["number"]
-    return not found.null_count() and bool((found.slice(1) > found.slice(0, max(len(found) - 1, 0))).all())
+def _empty_notes(contexts: Contexts, name: str) -> list[Note]:
+    without = [query for _, query in sorted(contexts.empty)]
+    return [Note(f"{name}: nothing was retrieved for {_few_queries(without)}", system=name)] if without else []
 
 
-def _rename_system(found: Contexts, name: str) -> Contexts:
-    """Name the system, with a note on queries without passages."""
-    named = found.renamed(name)
-    without = [query for _, query in sorted(found.empty)]
-    notes = found.notes
-    if without:
-        few = format_list([quote_short(query, 24) for query in without], 3)
-        number = format_count(len(without), "query", "queries")
-        notes = (*notes, Note(f"{name}: nothing was retrieved for {number} ({few})", system=name))
-    named.notes = notes
-    return named
+def _few_queries(queries: Sequence[str]) -> str:
+    few = format_list([quote_short(query, 24) for query in queries], 3)
+    return f"{format_count(len(queries), 'query', 'queries')} ({few})"

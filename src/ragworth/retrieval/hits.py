@@ -28,17 +28,27 @@ class SearchHits(NamedTuple):
 NO_HITS = SearchHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float64))
 
 
+def nonblank_rows(texts: pl.Series) -> Ints:
+    """Return the indices of texts that aren't blank."""
+    return np.flatnonzero((texts.str.strip_chars() != "").to_numpy()).astype(np.int64)
+
+
 def id_order(ids: pl.Series) -> Ints:
-    """Position of each passage in the order of ids, for ties."""
+    """Return the position of each passage in the order of ids, for ties."""
     return ids.rank("ordinal").to_numpy().astype(np.int64)
 
 
-def top_hits(scores: Doubles, floor: float, places: Ints, k: int) -> SearchHits:
-    """The ``k`` passages with the highest scores above the floor."""
-    last = np.partition(scores, -k)[-k] if len(scores) > k else floor
-    rows = np.flatnonzero(scores >= last) if last > floor else np.flatnonzero(scores > floor)
-    rows = rows[np.lexsort((-places[rows], -scores[rows]))][:k]
-    return SearchHits(rows, scores[rows])
+def kth_largest(scores: npt.NDArray[np.floating], k: int) -> float:
+    """Return the k-th largest score, or −∞ if there are fewer."""
+    return float(np.partition(scores, -k)[-k]) if len(scores) > k else -np.inf
+
+
+def top_hits(rows: Ints, scores: Doubles, order: Ints, k: int) -> SearchHits:
+    """Return the ``k`` best of some passages. ``order`` is that of all ids, for ties."""
+    best = np.flatnonzero(scores >= kth_largest(scores, k))
+    rows, scores = rows[best], scores[best]
+    sequence = np.lexsort((-order[rows], -scores))[:k]
+    return SearchHits(rows[sequence], scores[sequence])
 
 
 def contexts_from_hits(hits: Sequence[SearchHits], queries: pl.Series, passages: pl.Series) -> Contexts:

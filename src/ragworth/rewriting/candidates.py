@@ -14,7 +14,7 @@ from ragworth.data import OK
 from ragworth.data.collection import Collection, plain_text
 from ragworth.data.conversations import Message, Turn
 from ragworth.judging.rewriter import BASELINES
-from ragworth.retrieval.history_terms import add_history_terms
+from ragworth.retrieval.words import add_history_terms
 from ragworth.rewriting.tables import CANDIDATES
 
 TERMS = "history-terms"

@@ -20,9 +20,8 @@ from ragworth.judging.contract import plan_task, run_task
 from ragworth.judging.judge import AnnotationItem, Annotator
 from ragworth.judging.rewriter import EMPTY_REWRITE
 from ragworth.judging.runner import annotation_items
-from ragworth.retrieval.contract import StepContext, passages_by_query
 from ragworth.retrieval.execution import retrieve
-from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.pipeline import Pipeline, StepContext, passages_by_query
 from ragworth.rewriting.tables import LABELS
 from ragworth.rewriting.utilities import KeyEntropyUtility, Utility, UtilityValue, Values
 

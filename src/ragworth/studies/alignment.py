@@ -20,10 +20,10 @@ from ragworth.prediction.system_order import order_notes
 from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries
-from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import GRADE, NO_GRADES_REMEDY, PARTIAL_GRADE, outcome_name, rows_of, rows_of_aspect
 from ragworth.stats.systems import rank_systems
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import draw_contexts
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published, parse_names
 
 JUDGED = ("abstention", "downstream", "likelihood")

@@ -16,11 +16,18 @@ from ragworth.evaluation.stages.score import default_metrics
 from ragworth.evaluation.state import Console, SilentConsole, StagePlan
 from ragworth.metrics.parsing import parse, with_parameter
 from ragworth.retrieval import Pipeline
-from ragworth.retrieval.candidates import Candidates, DrawnContexts, Unusable, choose_retriever
-from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
-from ragworth.retrieval.passage_scores import with_scores
 from ragworth.score_rows import with_partial_grades
+from ragworth.studies.candidates import (
+    Candidates,
+    ContextLists,
+    DrawnContexts,
+    Unusable,
+    choose_retriever,
+    contexts_from_lists,
+    lists_by_system,
+)
 from ragworth.studies.contract import Case, Study
+from ragworth.studies.passage_scores import with_scores
 from ragworth.workspace.config import AnswerConfig, TaskConfig, Workspace
 
 FOLDER = "studies"

@@ -22,12 +22,12 @@ from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import MEASURE_NAMES, count_queries, signed, with_interval
 from ragworth.results import Results
-from ragworth.retrieval.context_sampling import draw_contexts
 from ragworth.score_rows import NO_GRADES_REMEDY, rows_of
 from ragworth.stats.correlation import Measure, correlation
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.range_intervals import Bounds
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import draw_contexts
 from ragworth.studies.contract import MEASURES, Case, PoolStudy
 from ragworth.workspace.config import TaskConfig, Workspace
 

@@ -35,7 +35,6 @@ from ragworth.report.wording import (
     signed,
     with_interval,
 )
-from ragworth.retrieval.context_sampling import draw_sizes
 from ragworth.score_rows import (
     GRADE,
     NO_GRADES_REMEDY,
@@ -50,6 +49,7 @@ from ragworth.stats.paired import difference, is_reliable
 from ragworth.stats.systems import FEWEST
 from ragworth.studies.alignment import RELEVANCE_METRICS
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import draw_sizes
 from ragworth.studies.contract import MEASURES, Case, PoolStudy, Published, parse_numbers
 from ragworth.studies.contrast import KINDS, Floats, OutcomeGrid
 

@@ -20,10 +20,9 @@ from ragworth.metrics.utility import WEAK as WEAK_EFFECT
 from ragworth.report.study.page import Row, StudyPage, TableText
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.report.wording import p_words
-from ragworth.retrieval.candidates import Unusable
-from ragworth.retrieval.context_lists import ContextLists
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
+from ragworth.studies.candidates import ContextLists, Unusable
 from ragworth.studies.contract import Case, PoolStudy, Published
 
 WEAK, HARD = "weak", "hard"

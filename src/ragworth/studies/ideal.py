@@ -19,12 +19,11 @@ from ragworth.core.errors import InputError, format_count
 from ragworth.judging.contract import option
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import outcome_figure
-from ragworth.retrieval.candidates import Unusable
-from ragworth.retrieval.context_lists import ContextLists
 from ragworth.stats.estimate import mean_of_groups
 from ragworth.stats.paired import correct_by_holm
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench, JudgedValues
+from ragworth.studies.candidates import ContextLists, Unusable
 from ragworth.studies.contract import Case, PoolStudy, Published
 from ragworth.studies.contrast import SHARE, OutcomeGrid
 

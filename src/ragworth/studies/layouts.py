@@ -21,13 +21,12 @@ from ragworth.judging.contract import option
 from ragworth.report.study.charts import heat_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, p_words
-from ragworth.retrieval.context_lists import contexts_from_lists
-from ragworth.retrieval.context_sampling import draw_positions
 from ragworth.stats.bootstrap import Clusters
 from ragworth.stats.estimate import mean_estimates
 from ragworth.stats.paired import correct_by_holm, difference
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import contexts_from_lists, draw_positions
 from ragworth.studies.contract import Case, PoolStudy, Published, parse_names
 from ragworth.studies.contrast import SHARE, Contrasts, Floats
 from ragworth.workspace.config import ModelSpec, Workspace

@@ -26,11 +26,10 @@ from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, columns
 from ragworth.report.wording import count_queries, signed
 from ragworth.results import Results
-from ragworth.retrieval.candidates import no_queries_error
-from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.scoring import passage_tokens, score_to_sizes
 from ragworth.stats.pooled import pooled_correlations
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import ContextLists, contexts_from_lists, lists_by_system, no_queries_error
 from ragworth.studies.contract import Case, Published, Study, parse_names, parse_numbers
 from ragworth.studies.coverage_by_system import THRESHOLDS, CoverageBySystem
 from ragworth.studies.rated_coverage import HUMAN, answer_coverage, coverage_by_people, human_texts, with_human_ratings

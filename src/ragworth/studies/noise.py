@@ -25,11 +25,11 @@ from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_figure
 from ragworth.report.wording import count_queries, p_words, with_interval
 from ragworth.results import Results
-from ragworth.retrieval.candidates import SPARE, Unusable
 from ragworth.stats.concordance import concordance, macro_f1
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.studies import confidences, contrast
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import SPARE, Unusable
 from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, PoolStudy, Published

@@ -21,10 +21,10 @@ from ragworth.report.study.charts import curve_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.study.table_charts import outcome_curve, shared_lines
 from ragworth.report.wording import p_words, signed
-from ragworth.retrieval.context_sampling import draw_positions
 from ragworth.stats.estimate import mean_estimates
 from ragworth.studies import contrast
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import draw_positions
 from ragworth.studies.confidences import KIND, TASKS, with_confidence
 from ragworth.studies.contract import Case, PoolStudy, Published, parse_numbers
 from ragworth.studies.contrast import Contrasts, Floats, OutcomeGrid

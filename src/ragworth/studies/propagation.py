@@ -28,12 +28,11 @@ from ragworth.report.study.charts import point_chart
 from ragworth.report.study.page import Row, StudyPage, TableText, columns, estimate_rows
 from ragworth.report.study.table_charts import curves_or_dots
 from ragworth.report.wording import FEWEST_QUERIES, MEASURE_NAMES, count_queries, signed, with_interval
-from ragworth.retrieval.candidates import Unusable
-from ragworth.retrieval.context_lists import lists_by_system
 from ragworth.score_rows import ScoreRows, rows_of
 from ragworth.stats.estimate import Estimate, mean_estimates
 from ragworth.stats.paired import correct_alike, correct_by_holm, difference, is_reliable
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import Unusable, lists_by_system
 from ragworth.studies.cases import matrix
 from ragworth.studies.contract import MEASURES, Case, Published, Study, parse_numbers
 from ragworth.workspace.config import TaskConfig, Workspace

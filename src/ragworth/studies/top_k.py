@@ -28,8 +28,6 @@ from ragworth.prediction.correlations import MIN_SHARE_OF_QUERIES, Prediction
 from ragworth.report.study.page import Row, StudyPage, TableText, columns
 from ragworth.report.study.table_charts import heat_figure
 from ragworth.report.wording import MEASURE_NAMES, best_words, count_queries, few_queries_hint, signed, with_interval
-from ragworth.retrieval.candidates import no_queries_error
-from ragworth.retrieval.context_lists import ContextLists, contexts_from_lists, lists_by_system
 from ragworth.score_rows import ScoreRows, outcome_name, rows_of
 from ragworth.scoring import score_at_sizes
 from ragworth.stats.bins import bin_values
@@ -37,6 +35,7 @@ from ragworth.stats.correlation import correlation
 from ragworth.stats.estimate import Estimate
 from ragworth.stats.paired import correct_alike, correct_by_holm, is_reliable
 from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import ContextLists, contexts_from_lists, lists_by_system, no_queries_error
 from ragworth.studies.contract import MEASURES, Case, Published, Study, parse_numbers
 from ragworth.studies.contrast import KINDS
 

@@ -21,7 +21,12 @@ from ragworth.report.study.charts import dot_chart
 from ragworth.report.study.page import StudyPage, TableText, estimate_rows
 from ragworth.report.wording import count_queries, p_words, percent_interval
 from ragworth.results import Results
-from ragworth.retrieval.candidates import (
+from ragworth.stats.auc import pair_wins, win_rate
+from ragworth.stats.estimate import Estimate
+from ragworth.stats.paired import difference
+from ragworth.studies import confidences
+from ragworth.studies.bench import Bench
+from ragworth.studies.candidates import (
     SPARE,
     Candidates,
     DrawnContexts,
@@ -29,16 +34,11 @@ from ragworth.retrieval.candidates import (
     candidates_of_results,
     retriever_of,
 )
-from ragworth.retrieval.passage_scores import with_scores
-from ragworth.stats.auc import pair_wins, win_rate
-from ragworth.stats.estimate import Estimate
-from ragworth.stats.paired import difference
-from ragworth.studies import confidences
-from ragworth.studies.bench import Bench
 from ragworth.studies.cases import matrix
 from ragworth.studies.confidences import KIND, RELEVANCE
 from ragworth.studies.contract import Case, Published, Study
 from ragworth.studies.contrast import SHARE
+from ragworth.studies.passage_scores import with_scores
 from ragworth.workspace.config import Workspace
 
 GOLD, DISTRACTOR, RANDOM = "gold", "distractor", "random"

@@ -223,7 +223,6 @@ def _same_names(one: str, other: str) -> bool:
 
 def encode_questions(texts: Sequence[str], encoder: str) -> Floats:
     """Unit vectors of questions."""
-    from ragworth.retrieval.encoders import open_encoder
-    from ragworth.retrieval.encoders.vector_cache import load_vectors
+    from ragworth.retrieval.encoders import load_vectors, open_encoder
 
     return load_vectors(open_encoder(encoder), pl.Series(list(texts), dtype=pl.String), None)

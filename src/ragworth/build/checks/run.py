@@ -17,7 +17,7 @@ from ragworth.calls.programs import Forecast, NoValue
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.data import Contexts
 from ragworth.judging.contract import plan_task, run_task
-from ragworth.retrieval.contract import StepContext
+from ragworth.retrieval.pipeline import StepContext
 
 RETRIEVERS = ("bm25", "dense")
 DEPTH = 10

@@ -26,7 +26,7 @@ from ragworth.evaluation.model_pool import (
 from ragworth.evaluation.stage_cache import StageResult, file_digest, frame_digest
 from ragworth.evaluation.state import EvaluationState, StagePlan, contexts_key, stage_table
 from ragworth.retrieval import Pipeline, Step, retrieve
-from ragworth.retrieval.rerankers.asker import StepAsker
+from ragworth.retrieval.asker import StepAsker
 from ragworth.workspace.config import ModelSpec
 
 T = TypeVar("T")

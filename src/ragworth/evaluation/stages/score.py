@@ -7,14 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from ragworth.core.errors import InputError, format_list
-from ragworth.data import OK, Judgments, Scores
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import OK, Contexts, Judgments, Scores
 from ragworth.evaluation.model_pool import StageProgress
 from ragworth.evaluation.stage_cache import StageResult, frame_digest
 from ragworth.evaluation.state import EvaluationState, contexts_key, stage_table
 from ragworth.metrics import METRICS
 from ragworth.metrics.scoring_job import NOT_IN_RUN
-from ragworth.retrieval.copies import unlabelled_copy_notes
 from ragworth.scoring import metric_file_digests, passage_tokens, score
 
 QRELS_HINT = "relevance = true under [judgments], or qrels under [collection]"
@@ -103,3 +102,29 @@ def known_aspects(state: EvaluationState) -> set[str]:
     found = {aspect for aspects in good for aspect in aspects}
     found |= {"ratings"} if state.ratings is not None and state.ratings.frame.height else set()
     return found | ({"tokens"} if state.collection.passages.height else set())
+
+
+def unlabelled_copy_notes(contexts: Contexts, judgments: Judgments | None, passages: pl.DataFrame) -> list[str]:
+    """A note on passages that are shown, have the text of a relevant one, and no label for the query."""
+    if judgments is None or not passages.height:
+        return []
+    labels = judgments.of("relevance").filter(pl.col("status") == OK).select("query", "passage", "value")
+    words = pl.col("text").str.strip_chars().str.to_lowercase()
+    texts = passages.select("passage", words).filter(pl.col("text") != "")
+    texts = texts.with_columns(pl.col("text").hash())
+    relevant = labels.filter(pl.col("value") >= 1).join(texts, on="passage").select("query", "text").unique()
+    twins = texts.join(relevant, on="text").select("query", "passage")
+    copies = twins.join(labels, on=["query", "passage"], how="anti")
+    if not copies.height:
+        return []
+    pairs = contexts.frame.select("query", "passage")
+    shown = pairs.join(copies, on=["query", "passage"], how="semi").unique().sort("query", "passage")
+    if not shown.height:
+        return []
+    queries = shown["query"].unique(maintain_order=True)
+    few = format_list([quote_short(each, 24) for each in queries], 3)
+    number = format_count(shown.height, "unlabelled passage has", "unlabelled passages have")
+    return [
+        f"{number} the text of a relevant passage ({format_count(len(queries), 'query', 'queries')}: {few}), "
+        "but metrics count what isn't labelled as not relevant; label copies like their originals, or remove them"
+    ]

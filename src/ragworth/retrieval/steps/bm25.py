@@ -20,12 +20,12 @@ import polars as pl
 from ragworth.core.errors import MissingExtraError
 from ragworth.data import Contexts
 from ragworth.judging.contract import option as named
-from ragworth.retrieval.artifact_cache import digest, load_or_build, table_fingerprint
-from ragworth.retrieval.contract import Need, Place, Step, StepContext, format_value
+from ragworth.retrieval.artifacts import digest, load_or_build, table_fingerprint
 from ragworth.retrieval.hits import NO_HITS, Ints, SearchHits, contexts_from_hits, id_order, top_hits
-from ragworth.retrieval.tokenize import STEMMERS, STOPWORDS, WordTokenizer
+from ragworth.retrieval.pipeline import Need, Place, Step, StepContext, format_value
+from ragworth.retrieval.words import STEMMERS, STOPWORDS, WordTokenizer
 
-FORM = 2
+FORM = 3
 """Incremented when the same settings would give a different index."""
 
 
@@ -44,46 +44,43 @@ class Bm25(Step):
     needs: ClassVar[tuple[Need, ...]] = ("passages", "query texts")
 
     def problems(self, context: StepContext) -> list[str]:
-        for package, wanted in (("bm25s", True), ("Stemmer", self.stemmer != "none")):
-            if wanted and find_spec(package) is None:
-                raise MissingExtraError({"Stemmer": "PyStemmer"}.get(package, package), "retrieval", "BM25")
+        for module, package in (("bm25s", "bm25s"), *([("Stemmer", "PyStemmer")] if self.stemmer != "none" else [])):
+            if find_spec(module) is None:
+                raise MissingExtraError(package, "retrieval", "BM25")
         return super().problems(context)
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         passages = context.collection.passages
-        index = self.index(passages, context.cache)
-        places = id_order(passages["passage"])
+        index = self._index(passages, context.cache)
+        order = id_order(passages["passage"])
         names = list(index.vocab_dict)
         # In alphabetical order, so that the order of words in a query or of passages in a file can't change the last
         # digit of a sum.
-        found = [
-            search_bm25(index, sorted(words, key=names.__getitem__), places, context.depth)
+        hits = [
+            search_bm25(index, sorted(words, key=names.__getitem__), order, context.depth)
             for words in self.words.split(context.queries["text"], index.vocab_dict, grow=False)
         ]
-        return contexts_from_hits(found, context.queries["query"], passages["passage"])
+        return contexts_from_hits(hits, context.queries["query"], passages["passage"])
 
     @property
     def words(self) -> WordTokenizer:
         """The tokenizer for these settings."""
         return WordTokenizer(self.stopwords, self.stemmer)
 
-    def index(self, passages: pl.DataFrame, cache: Path | None) -> Any:
-        """The index of the passages in the library, memory-mapped from the cache if it is there."""
+    def _index(self, passages: pl.DataFrame, cache: Path | None) -> Any:
+        """Return the index of the passages in the library, memory-mapped from the cache if it is there."""
         import bm25s
 
-        name = ""
-        if cache is not None:
-            settings = {each: format_value(value) for each, value in asdict(self).items()}
-            facts = {
-                "form": FORM,
-                "settings": settings,
-                "passages": table_fingerprint(passages),
-                "bm25s": version("bm25s"),
-            }
-            name = digest(facts | self.words.versions)
+        facts = {
+            "form": FORM,
+            "settings": {name: format_value(value) for name, value in asdict(self).items()},
+            "passages": table_fingerprint(passages) if cache is not None else "",
+            "bm25s": version("bm25s"),
+            **self.words.versions,
+        }
         return load_or_build(
             cache,
-            f"bm25-{name}",
+            f"bm25-{digest(facts)}",
             make=lambda: self._build_index(passages["text"]),
             save=lambda index, folder: index.save(folder, show_progress=False),
             load=lambda folder: bm25s.BM25.load(folder, mmap=True, show_progress=False),
@@ -101,8 +98,10 @@ class Bm25(Step):
         return index
 
 
-def search_bm25(index: Any, words: list[int], places: Ints, k: int) -> SearchHits:
-    """The ``k`` best passages that share a word with the query; `places` is the order of ids, for ties."""
+def search_bm25(index: Any, words: list[int], order: Ints, k: int) -> SearchHits:
+    """Return the ``k`` best passages that share a word with the query; `order` is that of ids, for ties."""
     if not words:
         return NO_HITS
-    return top_hits(index.get_scores_from_ids(np.array(words, dtype=np.int32)), 0.0, places, k)
+    scores = index.get_scores_from_ids(np.array(words, dtype=np.int32))
+    rows = np.flatnonzero(scores > 0)
+    return top_hits(rows, scores[rows], order, k)

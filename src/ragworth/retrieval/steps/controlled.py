@@ -1,154 +1,242 @@
-"""``gold`` and ``best_by``: controlled contexts for experiments, built from retrieved passages and judgments.
+"""Contexts built from labels and judgments: ``oracle``, ``adversary`` and ``best_by``.
 
-They reproduce conditions of the papers: one relevant passage at a chosen position, among retrieved, random, weakly or
-hard distracting passages; and oracles that rank by any judgment. A query that lacks passages for such a context stays
-empty and is listed, never filled with something else.
+They show how good and how bad contexts could be. Relevant passages at chosen positions, and among distractors of
+chosen kinds, are what `ragworth.studies` compare.
+
+A passage is relevant if its label is at least `level`. A failed judgment counts as unjudged. If the collection has
+texts of passages, only passages with a text are shown. An unlabelled passage that copies a relevant one holds its
+answer, so it counts as neither relevant nor irrelevant (`find_copies`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
+from functools import lru_cache
 from typing import ClassVar
 
 import polars as pl
 
-from ragworth.core.errors import InputError, format_count, format_list
-from ragworth.data import OK, Contexts
+from ragworth.core.errors import InputError, format_count, format_list, quote_short
+from ragworth.data import Contexts
 from ragworth.judging import ANNOTATORS
 from ragworth.judging.contract import option as named
-from ragworth.metrics.utility import HARD, WEAK
-from ragworth.retrieval.contract import Need, Place, StepContext, argument, unscored_contexts
-from ragworth.retrieval.steps.oracle import SPARE, LabelledStep, describe_queries
-from ragworth.retrieval.steps.random_sample import query_rng, sample_passages
+from ragworth.retrieval.pipeline import (
+    Need,
+    Place,
+    Step,
+    StepContext,
+    argument,
+    judged_values,
+    passages_by_query,
+    unscored_contexts,
+)
+from ragworth.retrieval.steps.reorder import query_rng, sample_passages
 
-AMONG_CHOICES = ("retrieved", "random", "weak", "hard")
+SPARE = 30
+"""Passages drawn at random beyond those needed, because some may copy a relevant one."""
+
 UTILITY, RELEVANCE = "utility", "relevance"
 
-PassageValues = dict[str, dict[str, float]]
-"""By query and passage."""
+NEGATION = re.compile(r"\b(?:no|not|never|none|nor|neither|without|cannot|[a-z]+n t)\b")
+NEAR = 0.85
+"""Jaccard similarity of the runs of two texts from which on one is a copy of the other."""
+RUN = 4
+SHORTEST_CONTAINED = 40
+"""Characters from which on a text that contains a relevant one is a copy. A shorter one may be just a name."""
 
 
-def judged_values(context: StepContext, aspect: str) -> PassageValues:
-    """Known values of an aspect, ignoring failed judgments."""
-    found: PassageValues = {}
-    if context.judgments is not None:
-        good = context.judgments.of(aspect).filter(pl.col("status") == OK)
-        for query, passage, value in good.select("query", "passage", "value").iter_rows():
-            found.setdefault(query, {})[passage] = value
-    return found
+def find_copies(passages: Iterable[str], relevant: Iterable[str], text: Callable[[str], str]) -> set[str]:
+    """Return those of the passages that copy a relevant one. ``text`` is empty for a passage without one."""
+    originals = [original for each in relevant if (original := _plain_words(text(each)))]
+    return {each for each in passages if any(_is_copy(_plain_words(text(each)), original) for original in originals)}
 
 
-def missing_judgments(context: StepContext, kind: str, aspect: str) -> list[str]:
+@lru_cache(maxsize=1 << 14)
+def _plain_words(text: str) -> str:
+    """Return a text without case, marks and blanks; many queries have the same candidates."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _is_copy(words: str, original: str) -> bool:
+    """Return whether a text has the same words, contains the original, or is nearly the same.
+
+    With another number or a "not" more (in English) it is no copy: it may be an outdated or a wrong version, which is
+    what an irrelevant passage is for.
+    """
+    if words == original or (len(original) >= SHORTEST_CONTAINED and original in words):
+        return True
+    few, many = sorted((len(words), len(original)))
+    if few < NEAR * many or set(re.findall(r"\d+", words)) != set(re.findall(r"\d+", original)):
+        return False
+    if len(NEGATION.findall(words)) != len(NEGATION.findall(original)):
+        return False
+    runs, original_runs = _runs(words), _runs(original)
+    return len(runs & original_runs) >= NEAR * len(runs | original_runs)
+
+
+def _runs(words: str) -> set[str]:
+    return {words[at : at + RUN] for at in range(max(1, len(words) - RUN + 1))}
+
+
+def describe_queries(reasons: Mapping[str, Sequence[str]]) -> str:
+    """Count and list queries by reason."""
+    return "; ".join(
+        f"{reason}: {format_count(len(queries), 'query', 'queries')} "
+        f"({format_list([quote_short(each, 24) for each in queries], 3)})"
+        for reason, queries in reasons.items()
+    )
+
+
+@dataclass(frozen=True)
+class LabelledStep(Step):
+    """Base class of steps that use labels."""
+
+    level: float = named(1.0, "lowest label of a relevant passage")
+
+    place: ClassVar[Place] = "either"
+    needs: ClassVar[tuple[Need, ...]] = ("relevance",)
+    control: ClassVar[bool] = True
+
+    def judged(self, context: StepContext, query: str, *, relevant: bool) -> list[str]:
+        """Passages judged relevant, or irrelevant: highest label first, ties by id descending."""
+        labels = context.labels.get(query, {})
+        ranked = [
+            (label, passage)
+            for passage, label in labels.items()
+            if (label >= self.level) == relevant and (passage in context.passage_ids or not context.passage_ids)
+        ]
+        return [passage for _, passage in sorted(ranked, reverse=True)]
+
+    def is_relevant(self, context: StepContext, query: str, passage: str) -> bool:
+        label = context.labels.get(query, {}).get(passage)
+        return label is not None and label >= self.level
+
+    def retrieved(self, before: Contexts | None, context: StepContext) -> dict[str, list[str]]:
+        """Retrieved passages of each query, in order, without blank ones."""
+        retrieved = passages_by_query(before) if before is not None else {}
+        blank = context.blank_ids | {each for each, text in context.returned_texts.items() if not text.strip()}
+        return {query: [each for each in ids if each not in blank] for query, ids in retrieved.items()}
+
+    def copies(self, candidates: Mapping[str, Iterable[str]], context: StepContext) -> dict[str, set[str]]:
+        """Unlabelled candidates of each query that copy a relevant passage."""
+        relevant = {query: self.judged(context, query, relevant=True) for query in candidates}
+        unlabelled = {
+            query: [each for each in passages if each not in context.labels[query]]
+            for query, passages in candidates.items()
+            if relevant[query]
+        }
+        ids = {each for query, passages in unlabelled.items() for each in (*passages, *relevant[query])}
+        texts = dict(
+            context.texts.passages.filter(pl.col("passage").is_in(list(ids))).select("passage", "text").iter_rows()
+        )
+        copies = {
+            query: find_copies(passages, relevant[query], lambda each: texts.get(each, ""))
+            for query, passages in unlabelled.items()
+        }
+        return {query: some for query, some in copies.items() if some}
+
+    def copy_notes(self, copies: Mapping[str, set[str]]) -> tuple[str, ...]:
+        """How many passages were left out as copies."""
+        if not copies:
+            return ()
+        number = format_count(sum(map(len, copies.values())), "unlabelled passage")
+        reason = f"{number} with the text of a relevant one, or nearly so"
+        return (f"{self} leaves out {describe_queries({reason: list(copies)})}",)
+
+
+@dataclass(frozen=True)
+class Oracle(LabelledStep):
+    """Only relevant passages: first those retrieved, in order, then the others, highest label first.
+
+    As a first step, it returns all relevant passages of a query. A query without any gets nothing.
+    """
+
+    fill: bool = named(True, "add relevant passages that were not retrieved")
+
+    kind: ClassVar[str] = "oracle"
+    title: ClassVar[str] = "only relevant passages, by their labels"
+    bounded: ClassVar[bool] = False
+
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        retrieved = self.retrieved(before, context)
+        rows = []
+        for query in context.ids:
+            shown = [each for each in retrieved.get(query, []) if self.is_relevant(context, query, each)]
+            if self.fill or before is None:
+                shown = list(dict.fromkeys([*shown, *self.judged(context, query, relevant=True)]))
+            rows.append((query, shown))
+        contexts = unscored_contexts(rows)
+        contexts.notes = self._notes(context)
+        return contexts
+
+    def _notes(self, context: StepContext) -> tuple[str, ...]:
+        """How many relevant passages can't be shown because they have no text."""
+        if not context.passage_ids:
+            return ()
+        lacking = {
+            query: sum(each not in context.passage_ids for each in labels if self.is_relevant(context, query, each))
+            for query in context.ids
+            if (labels := context.labels.get(query))
+        }
+        without = [query for query, number in lacking.items() if number]
+        words = f"{format_count(sum(lacking.values()), 'relevant passage')} without a text"
+        return (f"{self} leaves out {describe_queries({words: without})}",) if without else ()
+
+
+@dataclass(frozen=True)
+class Adversary(LabelledStep):
+    """No relevant passages: everything retrieved that isn't judged relevant, in order.
+
+    As a first step, it returns the passages judged irrelevant, highest label first, then random unjudged ones.
+    """
+
+    seed: int = named(0, "changes the random passages, in addition to the global seed", low=0)
+
+    kind: ClassVar[str] = "adversary"
+    title: ClassVar[str] = "only irrelevant passages, by their labels"
+
+    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
+        if before is None:
+            candidates = {query: self._worst(context, query) for query in context.ids}
+        else:
+            candidates = {
+                query: [each for each in passages if not self.is_relevant(context, query, each)]
+                for query, passages in self.retrieved(before, context).items()
+            }
+        copies = self.copies(candidates, context)
+        kept = {
+            query: [each for each in passages if each not in copies.get(query, ())]
+            for query, passages in candidates.items()
+        }
+        depth = context.depth if before is None else None
+        contexts = unscored_contexts((query, passages[:depth]) for query, passages in kept.items())
+        contexts.notes = self.copy_notes(copies)
+        return contexts
+
+    def _worst(self, context: StepContext, query: str) -> list[str]:
+        """Irrelevant passages: as many as the depth requires, and some to spare."""
+        worst = self.judged(context, query, relevant=False)
+        labels = context.labels.get(query, {})
+        # As many more as are judged, so that enough remain after removing those.
+        number = context.depth + len(labels) + SPARE
+        drawn = sample_passages(context.passages, number, query_rng(self, context, query))
+        return [*worst, *(each for each in drawn if each not in labels)]
+
+
+def missing_judgments(context: StepContext, what: str, aspect: str) -> list[str]:
     """Report that judgments of an aspect are missing, if so."""
-    if judged_values(context, aspect):
+    if judged_values(context.judgments, aspect):
         return []
     aspects = [name for name in ANNOTATORS.names() if ANNOTATORS.get(name).unit == "passage"]
     if aspect in aspects:
         remedy = f"ragworth annotate {aspect} makes a file of them; what an evaluation has judged itself comes too late"
-        return [f"{kind} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
-    has = context.judgments.frame["aspect"].unique(maintain_order=True).to_list() if context.judgments else []
-    there = f"there are some of {format_list(has)}; " if has else ""
+        return [f"{what} needs judgments of {aspect} beforehand, and there are none ({remedy})"]
     return [
-        f"{kind} needs judgments of {aspect}, and there are none: {there}"
-        f"ragworth annotate makes {format_list(aspects, 9)}"
+        f"{what} needs judgments of {aspect}, and there are none: ragworth annotate makes {format_list(aspects, 9)}"
     ]
-
-
-@dataclass(frozen=True)
-class Gold(LabelledStep):
-    """One relevant passage at a position among irrelevant ones.
-
-    It is the one with the highest label, and among ties the first retrieved; it need not have been retrieved. Beside it
-    are ``of`` − 1 others: the first retrieved irrelevant passages, in order; of these only weak distractors (from which
-    the model declines to answer: effect 1 − p_abstain below ``below``) or only hard ones (above ``above``); or random
-    passages of the collection, neither retrieved nor labelled for the query. An unlabelled copy of a relevant passage
-    is none of them. A random position doesn't depend on the other passages, so that such contexts differ in nothing
-    else.
-    """
-
-    at: int = named(0, "position of the relevant passage, from 1; 0 draws one for each query", low=0)
-    of: int = named(5, "passages in a context, including the relevant one", low=1)
-    among: str = named("retrieved", "kind of the other passages", choices=AMONG_CHOICES)
-    below: float = named(WEAK, "distracting effect below which a distractor is weak", low=0, high=1)
-    above: float = named(HARD, "distracting effect above which a distractor is hard", low=0, high=1)
-    seed: int = named(0, "changes the random positions and passages, in addition to the global seed", low=0)
-
-    kind: ClassVar[str] = "gold"
-    title: ClassVar[str] = "one relevant passage among irrelevant ones"
-    place: ClassVar[Place] = "behind"
-
-    def check(self) -> None:
-        if self.at > self.of:
-            raise InputError(f"gold: position {self.at} of {format_count(self.of, 'passage')}", expected="at ≤ of")
-
-    def problems(self, context: StepContext) -> list[str]:
-        found = super().problems(context)
-        if self.among == "random" and (lack := context.why_missing("passages")):
-            found.append(f"gold among random passages lacks an input: {lack}")
-        if self.among in ("weak", "hard"):
-            found += missing_judgments(context, f"gold among {self.among} distractors", "abstention")
-        return found
-
-    def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
-        assert before is not None
-        retrieved, abstention = self.retrieved(before, context), judged_values(context, "abstention")
-        places: dict[str, int] = {}
-        candidates: dict[str, list[str]] = {}
-        for query in context.ids:
-            chance = query_rng(self, context, query)
-            places[query] = self.at - 1 if self.at else int(chance.random() * self.of)
-            found = retrieved.get(query, [])
-            candidates[query] = self._others(context, query, found, abstention.get(query, {}), chance)
-        copies = self.copies(candidates, context)
-        rows: list[tuple[str, list[str]]] = []
-        without: dict[str, list[str]] = {}
-        for query, at in places.items():
-            best = self._best(context, query, retrieved.get(query, []))
-            others = [each for each in candidates[query] if each not in copies.get(query, ())][: self.of - 1]
-            if best is None:
-                without.setdefault("no relevant passage", []).append(query)
-            elif len(others) < self.of - 1:
-                without.setdefault(f"fewer than {self.of - 1} {self._words}", []).append(query)
-            else:
-                rows.append((query, [*others[:at], best, *others[at:]]))
-        contexts = unscored_contexts(rows)
-        words = "stays empty, and is scored as a context without passages"
-        empty = (f"{self} {words}: {describe_queries(without)}",) if without else ()
-        contexts.notes = (*empty, *self.copy_notes(copies))
-        return contexts
-
-    @property
-    def _words(self) -> str:
-        """What the others are called."""
-        return {"retrieved": "retrieved passages that are not relevant", "random": "random passages"}.get(
-            self.among, f"{self.among} distractors"
-        )
-
-    def _best(self, context: StepContext, query: str, found: list[str]) -> str | None:
-        """The relevant passage with the highest label, and among ties the first retrieved."""
-        relevant = [each for each in found if self.is_relevant(context, query, each)]
-        relevant += [each for each in self.judged(context, query, relevant=True) if each not in set(found)]
-        labels = context.labels.get(query, {})
-        return max(relevant, key=lambda each: labels[each], default=None)
-
-    def _others(
-        self, context: StepContext, query: str, found: list[str], abstention: Mapping[str, float], chance: Random
-    ) -> list[str]:
-        """Candidates for the other passages, in order."""
-        if self.among == "random":
-            taken = {*found, *context.labels.get(query, {})}
-            drawn = sample_passages(context.passages, self.of - 1 + len(taken) + SPARE, chance)
-            return [each for each in drawn if each not in taken]
-        others = [each for each in found if not self.is_relevant(context, query, each)]
-        if self.among == "retrieved":
-            return others
-        # Rounded as everywhere, so that 1 − 0.8 is not below 0.2.
-        effect = {each: round(1 - abstention[each], 12) for each in others if each in abstention}
-        if self.among == "weak":
-            return [each for each, value in effect.items() if value < self.below]
-        return [each for each, value in effect.items() if value > self.above]
 
 
 @dataclass(frozen=True)
@@ -174,23 +262,23 @@ class BestBy(LabelledStep):
             raise InputError("best_by lacks the name of a judgment", expected='a name, such as best_by("utility")')
 
     def problems(self, context: StepContext) -> list[str]:
-        found = []
+        problems = []
         if self.by in (UTILITY, RELEVANCE) and (lack := context.why_missing("relevance")):
-            found.append(f"best_by lacks an input: {lack}")
+            problems.append(f"best_by lacks an input: {lack}")
         if self.by != RELEVANCE:
-            found += missing_judgments(context, f"best_by({self.by!r})", self._aspect)
-        return found
+            problems += missing_judgments(context, f"best_by({self.by!r})", self._aspect)
+        return problems
 
     def apply(self, before: Contexts | None, context: StepContext) -> Contexts:
         assert before is not None
-        values = judged_values(context, self._aspect) if self.by != RELEVANCE else {}
+        values = judged_values(context.judgments, self._aspect) if self.by != RELEVANCE else {}
         rows, without, left = [], [], 0
         for query, passages in self.retrieved(before, context).items():
             worth = {each: self._worth(context, query, each, values.get(query, {})) for each in passages}
-            known = {each: value for each, value in worth.items() if value is not None}
-            rows.append((query, sorted(known, key=lambda each: known[each], reverse=True)))
-            left += len(passages) - len(known)
-            without += [query] * (len(known) < len(passages))
+            judged = {each: value for each, value in worth.items() if value is not None}
+            rows.append((query, sorted(judged, key=judged.__getitem__, reverse=True)))
+            left += len(passages) - len(judged)
+            without += [query] * (len(judged) < len(passages))
         contexts = unscored_contexts(rows)
         if left:
             words = describe_queries({f"{format_count(left, 'passage')} without a judgment of {self._aspect}": without})

@@ -22,10 +22,9 @@ from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm import prompts
 from ragworth.llm.contract import LENGTH, Card, Generate, Generated, Prompt
 from ragworth.llm.prompts.template import Template
-from ragworth.retrieval.contract import StepContext
-from ragworth.retrieval.rerankers.contract import CUT_REMARK, RerankedList, RerankInput
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
-from ragworth.retrieval.units import build_cutter
+from ragworth.retrieval.chunks import build_cutter
+from ragworth.retrieval.pipeline import StepContext
+from ragworth.retrieval.reranker import CUT_REMARK, LlmReranker, RerankedList, RerankInput
 
 PROMPT = "rerank-list"
 SLOTS = ("query", "passages")
@@ -91,10 +90,12 @@ class Listwise(LlmReranker):
             self.check_abilities(card)
             return [self._reorder(head, texts, template) for head in heads]
 
-        found = context.model_access.ask(self.model, work, step=str(self), max_calls=max_calls)
+        outcomes = context.model_access.ask(self.model, work, step=str(self), max_calls=max_calls)
         return [
-            one if not isinstance(one, NoValue) else RerankedList(head.passages, failed=Counter({one.status: 1}))
-            for head, one in zip(heads, found, strict=True)
+            RerankedList(head.passages, failed=Counter({outcome.status: 1}))
+            if isinstance(outcome, NoValue)
+            else outcome
+            for head, outcome in zip(heads, outcomes, strict=True)
         ]
 
     def _reorder(self, head: RerankInput, texts: TextLookup, template: Template) -> Program[RerankedList]:

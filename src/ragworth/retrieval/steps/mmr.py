@@ -19,13 +19,11 @@ from scipy.sparse import csr_array
 
 from ragworth.judging.contract import option as named
 from ragworth.judging.text_lookup import TextLookup
-from ragworth.retrieval.contract import StepContext, argument
-from ragworth.retrieval.encoders import open_encoder
-from ragworth.retrieval.encoders.contract import Encoder, normalize
-from ragworth.retrieval.encoders.vector_cache import cache_name, load_vectors
-from ragworth.retrieval.rerankers.contract import RerankedList, Reranker, RerankInput
-from ragworth.retrieval.steps.dense import nonblank_rows
-from ragworth.retrieval.tokenize import WordTokenizer
+from ragworth.retrieval.encoders import Encoder, cache_name, load_vectors, normalize, open_encoder
+from ragworth.retrieval.hits import nonblank_rows
+from ragworth.retrieval.pipeline import StepContext, argument
+from ragworth.retrieval.reranker import RerankedList, Reranker, RerankInput
+from ragworth.retrieval.words import WordTokenizer
 
 Floats = npt.NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 A rewrite comes from a model, a file, a person (``by="human"``), or a rule that a rewriter has to beat: ``last`` (the
 turn as it is), ``all`` (all that the user said), ``first+last``, and ``history-terms`` (the turn and the terms of the
-history with the highest tf · idf; `ragworth.retrieval.history_terms`). All steps behind it see the rewrite alone:
+history with the highest tf · idf; `add_history_terms`). All steps behind it see the rewrite alone:
 they search and re-rank with it. What the reader is asked doesn't change.
 
 Several samples (``n``) are searched one by one with all the steps behind, and the lists are fused by reciprocal ranks
@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import polars as pl
 
@@ -32,11 +32,8 @@ from ragworth.llm.contract import Card
 from ragworth.llm.embedded import find_rewriter
 from ragworth.llm.local.adapter import is_adapter_folder
 from ragworth.llm.prompts.template import Template
-from ragworth.retrieval.contract import Need, Place, SearchTexts, Step, StepContext, argument
-from ragworth.retrieval.history_terms import HISTORY_TERMS, add_history_terms
-
-if TYPE_CHECKING:
-    from ragworth.retrieval.contract import ModelAccess
+from ragworth.retrieval.pipeline import Need, Place, SearchTexts, Step, StepContext, argument
+from ragworth.retrieval.words import HISTORY_TERMS, add_history_terms
 
 HUMAN = "human"
 TERMS = "history-terms"
@@ -99,21 +96,22 @@ class Rewritten(Step):
         return str(folder) if is_adapter_folder(folder) else self.model
 
     def problems(self, context: StepContext) -> list[str]:
-        found = super().problems(context)
+        problems = super().problems(context)
         if self.file:
-            (path,) = self.files(context)
-            return found if path.is_file() else [*found, f"rewritten: there is no file {path}"]
+            return problems + [
+                f"rewritten: there is no file {path}" for path in self.files(context) if not path.is_file()
+            ]
         if not context.collection.turns.height:
-            return [*found, "rewritten needs conversations, and no query is a turn of one"]
+            return [*problems, "rewritten needs conversations, and no query is a turn of one"]
         if self.by == HUMAN:
-            found += _without_rewrites(_turns(context))
+            problems += _without_rewrites(_turns(context))
         if self.by == TERMS and (lack := context.why_missing("passages")):
-            found.append(f"rewritten lacks an input: {lack}")
+            problems.append(f"rewritten lacks an input: {lack}")
         if self._by_model:
             if context.model_access is None:
-                return [*found, "rewritten needs a model, but there is none"]
-            self._rewriter(context.model_access.card(self._spec(context)), context.model_access)
-        return found
+                return [*problems, "rewritten needs a model, but there is none"]
+            self.templates(context)
+        return problems
 
     def files(self, context: StepContext) -> tuple[Path, ...]:
         return ((context.folder or Path()) / self.file,) if self.file else ()
@@ -121,7 +119,8 @@ class Rewritten(Step):
     def templates(self, context: StepContext) -> dict[str, Template]:
         if context.model_access is None or not self._by_model:
             return {}
-        return dict(self._rewriter(context.model_access.card(self._spec(context)), context.model_access).templates)
+        card = context.model_access.card(self._spec(context))
+        return dict(self._rewriter(card, context.model_access.prompts).templates)
 
     def sources(self, context: StepContext) -> tuple[str, ...]:
         turns = () if self.file else (f"turns {turns_digest(context.collection.turns)}",)
@@ -144,19 +143,19 @@ class Rewritten(Step):
         return SearchTexts((dict(zip(context.ids, texts, strict=True)),))
 
     def _read_file(self, context: StepContext) -> dict[str, str]:
-        """Rewrites of a file by query; a query without one is an error."""
+        """Read rewrites by query; a query without one is an error."""
         (path,) = self.files(context)
-        found: dict[str, str] = {}
+        rewrites: dict[str, str] = {}
         for line, row in read_objects(path, [], skip=False, expected=FILE_FORM):
             try:
                 query, text = as_id(row.get("query"), "query"), as_text(row.get("text"), "text")
-                if query in found or not text.strip():
-                    raise WrongLineError(f"{quote_short(query, 40)} {'occurs twice' if query in found else 'is empty'}")
+                if query in rewrites or not text.strip():
+                    problem = "occurs twice" if query in rewrites else "is empty"
+                    raise WrongLineError(f"{quote_short(query, 40)} {problem}")
             except WrongLineError as error:
                 raise bad_lines_error(path, [BadLine(line, str(error))], FILE_FORM) from error
-            found[query] = text
-        missing = [query for query in context.ids if query not in found]
-        if missing:
+            rewrites[query] = text
+        if missing := [query for query in context.ids if query not in rewrites]:
             few = format_list([quote_short(query, 24) for query in missing], 10)
             raise InputError(
                 f"no rewrite of {format_count(len(missing), 'query', 'queries')} ({few})",
@@ -164,32 +163,24 @@ class Rewritten(Step):
                 expected=FILE_FORM,
                 remedy="write the rewrites of these queries too, or leave these queries out",
             )
-        return {query: found[query] for query in context.ids}
+        return {query: rewrites[query] for query in context.ids}
 
-    def _rewriter(self, card: Card, model_access: ModelAccess) -> QueryRewriter:
-        return QueryRewriter(
-            card,
-            model_access.prompts,
-            prompt=self.prompt,
-            history=self.history,
-            length=self.length,
-            samples=self.n,
-            temperature=self.temperature,
-            seed=self.seed,
-        )
+    def _rewriter(self, card: Card, prompts: Path | None) -> QueryRewriter:
+        names = ("prompt", "history", "length", "temperature", "seed")
+        return QueryRewriter(card, prompts, samples=self.n, **{name: getattr(self, name) for name in names})
 
     def _ask(self, turns: Sequence[Turn], context: StepContext) -> SearchTexts:
         model_access = context.model_access
         assert model_access is not None
-        asked = [turn for turn in turns if turn.history]
+        later = [turn for turn in turns if turn.history]
 
         def work(card: Card) -> list[Program[TurnRewrites]]:
-            rewriter = self._rewriter(card, model_access)
-            return [rewriter.program(turn) for turn in asked]
+            rewriter = self._rewriter(card, model_access.prompts)
+            return [rewriter.program(turn) for turn in later]
 
-        outcomes = model_access.ask(self._spec(context), work, step=str(self), max_calls=len(asked))
-        found = dict(zip((turn.query for turn in asked), outcomes, strict=True))
-        texts = [{turn.query: _nth_rewrite(found.get(turn.query), turn, k) for turn in turns} for k in range(self.n)]
+        outcomes = model_access.ask(self._spec(context), work, step=str(self), max_calls=len(later))
+        rewrites = dict(zip((turn.query for turn in later), outcomes, strict=True))
+        texts = [{turn.query: _nth_rewrite(rewrites.get(turn.query), turn, k) for turn in turns} for k in range(self.n)]
         return SearchTexts(tuple(texts), tuple(self._notes(outcomes)))
 
     def _notes(self, outcomes: Sequence[TurnRewrites | NoValue | None]) -> list[str]:

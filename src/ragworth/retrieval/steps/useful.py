@@ -20,9 +20,8 @@ from ragworth.judging.findings import AspectValues
 from ragworth.judging.judge import AnnotationItem
 from ragworth.judging.text_lookup import TextLookup
 from ragworth.llm.contract import Card
-from ragworth.retrieval.contract import StepContext
-from ragworth.retrieval.rerankers.contract import RerankedList, RerankInput, order_by_score
-from ragworth.retrieval.rerankers.llm_reranker import LlmReranker
+from ragworth.retrieval.pipeline import StepContext
+from ragworth.retrieval.reranker import LlmReranker, RerankedList, RerankInput
 
 SATURATION_MARGIN = 0.05
 """If all p are below this, or above 1 minus this, a model doesn't distinguish passages by declining."""
@@ -38,9 +37,6 @@ class Useful(LlmReranker):
 
     kind: ClassVar[str] = "useful"
     title: ClassVar[str] = "retrieved passages, by their utility to the model"
-
-    def check_abilities(self, card: Card) -> None:
-        """The judgment checks the model's abilities itself."""
 
     def max_calls(self, passages: int) -> int:
         return passages
@@ -95,4 +91,4 @@ def _order_by_utility(
             continue
         scores[passage] = 1 - value
         cut += isinstance(found, AspectValues) and bool(found.detail.get("cut"))
-    return order_by_score(head.passages, scores, failed, cut)
+    return RerankedList.by_score(head.passages, scores, failed, cut)

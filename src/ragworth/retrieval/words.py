@@ -1,14 +1,16 @@
 """Split texts into words, in any script.
 
-A text is normalised (NFKC, lower case, ß as ss, I with or without a dot as i, no soft hyphens) and split into runs of
+A text is normalised (NFKC, lower case, ß as ss, no soft hyphens) and split into runs of
 letters, marks and digits. Scripts written without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese),
 and Korean, whose words carry particles, give single characters and pairs of neighbouring ones instead. Removing stop
-words and stemming are optional.
+words and stemming are optional. `add_history_terms` adds words of a conversation's history to a turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -19,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from ragworth.core.errors import MissingExtraError
+from ragworth.data.conversations import Turn
 
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 SIGN = rf"{UNSPACED}\p{{M}}*"
@@ -26,7 +29,7 @@ PAIRED = rf"[{UNSPACED}\p{{Hangul}}]"
 """Characters of texts that are searched by pairs of neighbouring characters instead of words."""
 PAIRED_SIGN = rf"{PAIRED}\p{{M}}*"
 WORD = rf"(?:{PAIRED_SIGN})+|[\w--{PAIRED}]+"
-FOLDED = {"ß": "ss", "ς": "σ", "i\u0307": "i", "ı": "i", "\xad": ""}
+FOLDED = {"ß": "ss", "ς": "σ", "\xad": ""}
 """Letters with a capital that has another small letter, and the soft hyphen, which nobody sees."""
 BATCH_ROWS = 1 << 15
 """Texts split at a time, which bounds memory."""
@@ -49,6 +52,9 @@ STEMMERS = (
     "romanian", "russian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
 """Stemmers of the Snowball project; ``porter`` is the first one for English, from 1980."""
+
+HISTORY_TERMS = 5
+"""Terms of the history that ``history-terms`` adds."""
 
 
 @dataclass(frozen=True)
@@ -126,3 +132,46 @@ class WordTokenizer:
 def fold_case(texts: pl.Series) -> pl.Series:
     """Texts in lower case, so that words in capitals match."""
     return texts.str.to_lowercase().str.replace_many(FOLDED)
+
+
+def add_history_terms(turns: Sequence[Turn], passages: pl.Series, number: int = HISTORY_TERMS) -> list[str]:
+    """Return each turn with the rarest terms of its history.
+
+    Terms are words as BM25 finds them, of all messages before the turn, that the turn lacks. They are ranked by how
+    often the history has them times their idf, log(N / n), among the passages. Terms in none of the passages can't help
+    and are left out; ties go by the alphabet. A term is added as the history first spells it.
+    """
+    vocabulary: dict[str, int] = {}
+    questions = pl.Series([turn.question for turn in turns], dtype=pl.String)
+    own = list(WordTokenizer().split(questions, vocabulary, grow=True))
+    histories = _spellings(turns, vocabulary)
+    frequency: Counter[int] = Counter()
+    for words in WordTokenizer().split(passages, vocabulary, grow=False):
+        frequency.update(set(words))
+    idf = {term: math.log(len(passages) / n) for term, n in frequency.items()}
+    names = list(vocabulary)
+    texts = []
+    for turn, known, spellings in zip(turns, own, histories, strict=True):
+        weights = {term: len(spellings[term]) * idf[term] for term in spellings.keys() - set(known) if idf.get(term)}
+        best = sorted(weights, key=lambda term: (-weights[term], names[term]))
+        texts.append(" ".join([turn.question, *(spellings[term][0] for term in best[:number])]))
+    return texts
+
+
+def _spellings(turns: Sequence[Turn], vocabulary: dict[str, int]) -> list[dict[int, list[str]]]:
+    """Return how each turn's history spells each of its terms, every time that it has it.
+
+    A part of a run of characters, as in Chinese, has only one spelling.
+    """
+    rows = [(place, message.text) for place, turn in enumerate(turns) for message in turn.history]
+    frame = pl.DataFrame(rows, schema={"turn": pl.Int64, "text": pl.String}, orient="row")
+    words = pl.col("text").str.normalize("NFKC").str.extract_all(r"\w+").alias("run")
+    runs = frame.select("turn", words).explode("run").drop_nulls()
+    every = runs["run"].unique(maintain_order=True)
+    terms = dict(zip(every, WordTokenizer().split(every, vocabulary, grow=True), strict=True))
+    names = list(vocabulary)
+    spellings: list[dict[int, list[str]]] = [{} for _ in turns]
+    for place, run in runs.iter_rows():
+        for term in terms[run]:
+            spellings[place].setdefault(term, []).append(run if len(terms[run]) == 1 else names[term])
+    return spellings

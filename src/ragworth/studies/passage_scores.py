@@ -12,12 +12,10 @@ from dataclasses import replace
 import polars as pl
 
 from ragworth.data import Contexts
-from ragworth.retrieval.contract import Step, StepContext
 from ragworth.retrieval.execution import retrieve
-from ragworth.retrieval.pipeline import Pipeline
+from ragworth.retrieval.pipeline import Pipeline, Step, StepContext, Top
 from ragworth.retrieval.steps.bm25 import Bm25
 from ragworth.retrieval.steps.dense import Dense
-from ragworth.retrieval.steps.reorder import Top
 from ragworth.retrieval.steps.sparse import Sparse
 
 Pair = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Base class of re-rankers: reorder the first passages of each list, leaving the others behind them unchanged.
+"""Base classes of re-rankers: reorder the first passages of each list, leaving the others behind them unchanged.
 
 Every re-ranker has a depth, is deterministic, and keeps the order of passages between which it sees no difference.
 Passages that can't be judged follow those that were, in their previous order, and are counted in a note.
@@ -7,7 +7,7 @@ Passages that can't be judged follow those that were, in their previous order, a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from math import isfinite
 from typing import ClassVar
@@ -15,17 +15,30 @@ from typing import ClassVar
 import polars as pl
 
 from ragworth.calls.programs import NoValue
+from ragworth.calls.serialization import model_digest
 from ragworth.core.errors import InputError, ModelError, format_count
 from ragworth.data import Contexts
 from ragworth.data.conversations import TurnForm
 from ragworth.judging.contract import option as named
 from ragworth.judging.text_lookup import NO_PASSAGE, TextLookup
-from ragworth.retrieval.contract import Need, Place, Step, StepContext, passages_by_query
+from ragworth.llm.contract import Card
+from ragworth.retrieval.pipeline import Need, Place, Step, StepContext, passages_by_query
 
 NOT_FINITE = "not-finite"
 """Why a passage counts as not judged: its score is not a number, or infinite."""
 
 CUT_REMARK = "prompts that were too long for the model, and show only the beginning of their passages"
+
+
+@dataclass(frozen=True)
+class RerankInput:
+    """The passages of a query to reorder: those with a text; the others stay behind them."""
+
+    query: str
+    passages: list[str]
+    behind: list[str]
+    without: Counter[str] = field(default_factory=Counter)
+    """Why passages of the head can't be judged."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +53,20 @@ class RerankedList:
     remarks: Counter[str] = field(default_factory=Counter)
     """Other remarks, with their counts."""
 
+    @classmethod
+    def by_score(
+        cls, passages: Sequence[str], values: Mapping[str, float], failed: Counter[str] | None = None, cut: int = 0
+    ) -> RerankedList:
+        """Order passages with a score, highest first, then those without one; ties keep their order.
 
-@dataclass(frozen=True)
-class RerankInput:
-    """The passages of a query to reorder: those with a text; the others stay behind them."""
-
-    query: str
-    passages: list[str]
-    behind: list[str]
-    without: Counter[str] = field(default_factory=Counter)
-    """Why passages of the head can't be judged."""
+        A score that isn't finite counts as missing. ``failed``: why others have none. ``cut``: number of truncated
+        prompts.
+        """
+        scores = {passage: value for passage, value in values.items() if isfinite(value)}
+        judged = sorted((each for each in passages if each in scores), key=lambda each: -scores[each])
+        order = [*judged, *(each for each in passages if each not in scores)]
+        failed = (failed or Counter()) + Counter({NOT_FINITE: len(values) - len(scores)})
+        return cls(order, scores, len(scores), failed, +Counter({CUT_REMARK: cut}))
 
 
 @dataclass(frozen=True)
@@ -70,25 +87,26 @@ class Reranker(Step):
         assert before is not None
         texts = retrieved_texts(before, context)
         heads = [self._head(query, passages, texts) for query, passages in passages_by_query(before).items()]
-        placed = self.rerank(heads, texts, context)
-        notes = self.notes(heads, placed)
-        rows = [
-            (head.query, [*one.order, *head.behind] if one is not None else [*head.passages, *head.behind], one)
-            for head, one in zip(heads, placed, strict=True)
-        ]
-        return _build_contexts(rows, notes)
+        reranked = self.rerank(heads, texts, context)
+        rows = []
+        for head, result in zip(heads, reranked, strict=True):
+            order, scores = (result.order, result.scores) if result is not None else (head.passages, {})
+            for rank, passage in enumerate((*order, *head.behind), 1):
+                rows.append(("run", head.query, rank, passage, scores.get(passage)))
+        frame = pl.DataFrame(rows, schema=Contexts.schema, orient="row")
+        return Contexts.trusted(frame, tuple(self.notes(heads, reranked)))
 
     def rerank(
         self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
-        """Each list in its new order; None if unknown, so that it stays unchanged."""
+        """Return each list in its new order; None if unknown, so that it stays unchanged."""
         raise NotImplementedError
 
-    def notes(self, heads: Sequence[RerankInput], placed: Sequence[RerankedList | None]) -> list[str]:
+    def notes(self, heads: Sequence[RerankInput], reranked: Sequence[RerankedList | None]) -> list[str]:
         """Note what went wrong; it is an error if nothing could be judged."""
-        known = [one for one in placed if one is not None]
-        failed = sum((one.failed for one in known), Counter[str]())
-        done = sum(one.done for one in known)
+        known = [each for each in reranked if each is not None]
+        failed = sum((each.failed for each in known), Counter[str]())
+        done = sum(each.done for each in known)
         if failed and not done:
             raise ModelError(
                 f"{self}: none of {format_count(failed.total(), self.unit)} could be judged: {_format_reasons(failed)}",
@@ -108,29 +126,63 @@ class Reranker(Step):
                 expected="a collection with texts, under the ids that were retrieved",
             )
         if without:
-            what = format_count(without.total(), "passage")
-            notes.append(f"{self}: {what} without a text to judge by {Reranker.fate} ({_format_reasons(without)})")
-        remarks = sum((one.remarks for one in known), Counter[str]())
+            number = format_count(without.total(), "passage")
+            notes.append(f"{self}: {number} without a text to judge by {Reranker.fate} ({_format_reasons(without)})")
+        remarks = sum((each.remarks for each in known), Counter[str]())
         return notes + [f"{self}: {words} ({number:,})" for words, number in sorted(remarks.items())]
 
     def _head(self, query: str, passages: list[str], texts: TextLookup) -> RerankInput:
         end = self.depth or len(passages)
-        good: list[str] = []
+        judged: list[str] = []
         without: list[str] = []
-        why: Counter[str] = Counter()
+        reasons: Counter[str] = Counter()
         for passage in passages[:end]:
             try:
                 texts.query(query)
                 texts.passage(passage)
-                good.append(passage)
+                judged.append(passage)
             except NoValue as none:
                 without.append(passage)
-                why[none.status] += 1
-        return RerankInput(query, good, [*without, *passages[end:]], why)
+                reasons[none.status] += 1
+        return RerankInput(query, judged, [*without, *passages[end:]], reasons)
+
+
+@dataclass(frozen=True)
+class LlmReranker(Reranker):
+    """A re-ranker that calls a language model through the store about each list, in one or more rounds."""
+
+    model: str = named("", "model to ask; by default the evaluation's")
+
+    asks_model: ClassVar[bool] = True
+
+    def models(self) -> tuple[str, ...]:
+        return (self.model,)
+
+    def check_abilities(self, card: Card) -> None:
+        """Reject a model that lacks an ability."""
+
+    def max_calls(self, passages: int) -> int:
+        """Return the maximum calls for a list of so many passages."""
+        raise NotImplementedError
+
+    def problems(self, context: StepContext) -> list[str]:
+        problems = super().problems(context)
+        if context.model_access is None:
+            return [*problems, f"{self.kind} needs a model, but there is none"]
+        self.check_abilities(context.model_access.card(self.model))
+        self.templates(context)
+        return problems
+
+    def sources(self, context: StepContext) -> tuple[str, ...]:
+        if context.model_access is None:
+            return ()
+        card = context.model_access.card(self.model)
+        versions = (f"{name}@{each.version}" for name, each in self.templates(context).items())
+        return (f"{model_digest(card).hex()} {card.declining}", *versions)
 
 
 def retrieved_texts(before: Contexts, context: StepContext) -> TextLookup:
-    """Texts of the retrieved passages."""
+    """Look up the texts of the retrieved passages."""
     wanted = before.frame.select("passage").unique()
     known = context.texts
     passages = known.passages.join(wanted, on="passage", how="semi", maintain_order="left")
@@ -141,36 +193,5 @@ def retrieved_texts(before: Contexts, context: StepContext) -> TextLookup:
     return TextLookup(replace(known, queries=queries, passages=passages, turns=turns, turn_form=form))
 
 
-def order_by_score(
-    passages: Sequence[str], values: Mapping[str, float], failed: Counter[str] | None = None, cut: int = 0
-) -> RerankedList:
-    """Passages with a score, highest first, then those without one; ties keep their order.
-
-    A score that isn't finite counts as missing. ``failed``: why others have none. ``cut``: number of truncated prompts.
-    """
-    scores = {passage: value for passage, value in values.items() if isfinite(value)}
-    judged = sorted((each for each in passages if each in scores), key=lambda each: -scores[each])
-    return RerankedList(
-        [*judged, *(each for each in passages if each not in scores)],
-        scores,
-        len(scores),
-        (failed or Counter()) + Counter({NOT_FINITE: len(values) - len(scores)}),
-        +Counter({CUT_REMARK: cut}),
-    )
-
-
-def _format_reasons(why: Counter[str]) -> str:
-    return ", ".join(f"{status} {number:,}" for status, number in why.most_common())
-
-
-def _build_contexts(rows: Iterable[tuple[str, list[str], RerankedList | None]], notes: list[str]) -> Contexts:
-    """Build contexts with the scores of judged passages."""
-    columns: dict[str, list[object]] = {"query": [], "rank": [], "passage": [], "score": []}
-    for query, passages, placed in rows:
-        scores = placed.scores if placed is not None else {}
-        columns["query"] += [query] * len(passages)
-        columns["rank"] += range(1, len(passages) + 1)
-        columns["passage"] += passages
-        columns["score"] += [scores.get(each) for each in passages]
-    frame = pl.DataFrame(columns, schema={name: Contexts.schema[name] for name in columns})
-    return Contexts.trusted(frame.with_columns(pl.lit("run").alias("system")), tuple(notes))
+def _format_reasons(reasons: Counter[str]) -> str:
+    return ", ".join(f"{status} {number:,}" for status, number in reasons.most_common())

@@ -9,8 +9,8 @@ import pytest
 
 from ragworth.data import Contexts
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.artifact_cache import FILE_LIST, load_or_build, table_fingerprint
-from ragworth.retrieval.tokenize import WordTokenizer
+from ragworth.retrieval.artifacts import FILE_LIST, load_or_build, table_fingerprint
+from ragworth.retrieval.words import WordTokenizer
 from tests.retrieval.samples import PASSAGES, world
 from tests.tiers import slow
 

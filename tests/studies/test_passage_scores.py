@@ -14,7 +14,7 @@ from ragworth.evaluation.checks import load_checked_inputs
 from ragworth.evaluation.inputs import EvaluationInputs
 from ragworth.evaluation.model_pool import ModelPool
 from ragworth.retrieval import retrieve
-from ragworth.retrieval.passage_scores import with_scores
+from ragworth.studies.passage_scores import with_scores
 from ragworth.workspace import config
 
 SYSTEMS = """
@@ -81,7 +81,7 @@ def check_deeper_scores(material: EvaluationInputs, contexts: Contexts, system: 
 
 @pytest.fixture
 def one_query_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragworth.retrieval.passage_scores.MAX_ROWS", 70)
+    monkeypatch.setattr("ragworth.studies.passage_scores.MAX_ROWS", 70)
 
 
 @pytest.mark.usefixtures("one_query_at_a_time")
