@@ -177,17 +177,22 @@ class Engine:
         with self._lock:
             fitted = self._fit_prompts([r.prompt for r in requests], [r.max_tokens for r in requests])
             fitted = [self._refusal(request) or prompt for request, prompt in zip(requests, fitted, strict=True)]
-            samples = [
-                [Sample(request, prompt.ids, number) for number in range(request.n if request.temperature > 0 else 1)]
+            samples = {
+                number: [
+                    Sample(request, prompt.ids, each) for each in range(request.n if request.temperature > 0 else 1)
+                ]
+                for number, (request, prompt) in enumerate(zip(requests, fitted, strict=True))
                 if isinstance(prompt, FittedPrompt)
-                else []
-                for request, prompt in zip(requests, fitted, strict=True)
-            ]
-            extend_samples(self.loaded, [sample for group in samples for sample in group], self.share)
+            }
+            begun = time.perf_counter()
+            extend_samples(self.loaded, [sample for group in samples.values() for sample in group], self.share)
+            seconds = (time.perf_counter() - begun) / max(1, len(samples))
             decode = self.loaded.writer.tokenizer.decode
             return [
-                prompt if isinstance(prompt, Failure) else _build_generated(request, prompt, group, decode)
-                for request, prompt, group in zip(requests, fitted, samples, strict=True)
+                prompt
+                if isinstance(prompt, Failure)
+                else _build_generated(request, prompt, samples[number], decode, seconds)
+                for number, (request, prompt) in enumerate(zip(requests, fitted, strict=True))
             ]
 
     def _refusal(self, request: Generate) -> Failure | None:
@@ -256,31 +261,22 @@ class Engine:
         build: Callable[[R, RequestRows, list[RowLogprobs], float], T],
     ) -> list[T | Failure]:
         """Read the rows of all requests in batches, and build the response to each request."""
-        reads = self._read_rows([row for each in request_rows if isinstance(each, RequestRows) for row in each.rows])
-        responses: list[T | Failure] = []
-        start = 0
-        for request, each in zip(requests, request_rows, strict=True):
-            if isinstance(each, Failure):
-                responses.append(each)
-                continue
-            part, start = reads[start : start + len(each.rows)], start + len(each.rows)
-            responses.append(build(request, each, [read for read, _ in part], sum(seconds for _, seconds in part)))
-        return responses
-
-    def _read_rows(self, rows: list[TokenRow]) -> list[tuple[RowLogprobs, float]]:
-        """Read all rows; returns each with the seconds it took."""
-        reads: dict[int, tuple[RowLogprobs, float]] = {}
+        rows = [row for each in request_rows if isinstance(each, RequestRows) for row in each.rows]
+        reads: dict[int, RowLogprobs] = {}
 
         def work(numbers: list[int], shared: int, prefix: Any) -> None:
-            begun = time.perf_counter()
             rest = [TokenRow(rows[n].ids[shared:], rows[n].first - shared, rows[n].wanted) for n in numbers]
-            batch = self.loaded.runtime.read(rest, prefix)
-            seconds = (time.perf_counter() - begun) / len(numbers)
-            reads.update((number, (read, seconds)) for number, read in zip(numbers, batch, strict=True))
+            reads.update(zip(numbers, self.loaded.runtime.read(rest, prefix), strict=True))
 
+        begun = time.perf_counter()
         ids = [row.ids for row in rows]
         _work_in_batches(self.loaded, ids, [row.first for row in rows], self.share, [0] * len(rows), work)
-        return [reads[number] for number in range(len(rows))]
+        seconds = (time.perf_counter() - begun) / max(1, len(requests))
+        in_order = iter([reads[number] for number in range(len(rows))])
+        return [
+            each if isinstance(each, Failure) else build(request, each, [next(in_order) for _ in each.rows], seconds)
+            for request, each in zip(requests, request_rows, strict=True)
+        ]
 
 
 def _work_in_batches(
@@ -310,7 +306,6 @@ class Sample:
         self.request = request
         self.prompt = prompt
         self.number = number
-        self.seconds = 0.0
         self._stop_tokens = max((len(stop.encode("utf-8", "replace")) for stop in request.stop), default=0)
         self.restart()
 
@@ -361,7 +356,6 @@ class Sample:
 def extend_samples(loaded: LoadedModel, samples: list[Sample], share: bool) -> None:
     """Extend all samples until each has ended."""
     runtime, encoder = loaded.runtime, loaded.writer
-    begun = time.perf_counter()
     if isinstance(runtime, GeneratingRuntime):
         asked = [(sample.request, sample.prompt, int(sample.random.integers(1 << 31))) for sample in samples]
         for sample, written in zip(samples, runtime.generate(asked), strict=True):
@@ -370,25 +364,22 @@ def extend_samples(loaded: LoadedModel, samples: list[Sample], share: bool) -> N
                     sample.add(token, logprob, math.nan, encoder)
             if not sample.finish:
                 sample.end(written.finish, encoder.tokenizer.decode(sample.ids))
-            sample.seconds = (time.perf_counter() - begun) / len(samples)
         return
 
     def work(numbers: list[int], shared: int, prefix: Any) -> None:
-        begun, batch = time.perf_counter(), [samples[number] for number in numbers]
-        for sample in batch:
+        alive = [samples[number] for number in numbers]
+        for sample in alive:
             sample.restart()
-        state, alive = runtime.decode([sample.prompt[shared:] for sample in batch], prefix), batch
+        state = runtime.decode([sample.prompt[shared:] for sample in alive], prefix)
         while True:
             tokens = state.pick([sample.draw() for sample in alive])
             for sample, token, logprob, entropy in zip(alive, *tokens, strict=True):
                 sample.add(int(token), logprob, entropy, encoder)
             keep = [place for place, sample in enumerate(alive) if not sample.finish]
             if not keep:
-                break
+                return
             state.step([tokens.ids[place] for place in keep], keep)
             alive = [alive[place] for place in keep]
-        for sample in batch:
-            sample.seconds = (time.perf_counter() - begun) / len(batch)
 
     prompts = [sample.prompt for sample in samples]
     rooms = [sample.request.max_tokens for sample in samples]
@@ -433,7 +424,11 @@ def _build_chosen(request: Choose, answered: RequestRows, reads: list[RowLogprob
 
 
 def _build_generated(
-    request: Generate, fitted: FittedPrompt, samples: list[Sample], decode: Callable[[list[int]], str]
+    request: Generate,
+    fitted: FittedPrompt,
+    samples: list[Sample],
+    decode: Callable[[list[int]], str],
+    seconds: float,
 ) -> Generated | Failure:
     """Build the texts with as much detail as requested; a failure if one of them is nothing but reasoning."""
     outputs = []
@@ -449,7 +444,7 @@ def _build_generated(
     if len(outputs) < request.n:
         outputs *= request.n  # greedy repeats are equal
     new = sum(len(sample.ids) for sample in samples)
-    return Generated(tuple(outputs), fitted.usage(new, sum(sample.seconds for sample in samples)))
+    return Generated(tuple(outputs), fitted.usage(new, seconds))
 
 
 def _build_trace(

@@ -8,7 +8,6 @@ ever exists. A prefix shared by all rows is read once.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -35,9 +34,6 @@ MAX_DISTANCE = 0.5
 
 ROTATION = "apply_rotary_pos_emb"
 """Function that rotates queries and keys by their position, in the transformers library's module of a family."""
-
-BFLOAT16_WARNING = r"(?is).*\b(bf16|bfloat16)"
-"""PyTorch's warnings about CPUs without bfloat16 instructions."""
 
 
 class SharedPrefix(DynamicCache):
@@ -402,15 +398,9 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
 
 @contextmanager
 def torch_errors() -> Iterator[None]:
-    """Run PyTorch quietly, and turn its out-of-memory errors into MemoryError.
-
-    On a CPU without bfloat16 instructions, PyTorch warns that it falls back to slower kernels. The results are right,
-    and users who chose bfloat16 can do nothing about it.
-    """
+    """Turn PyTorch's out-of-memory errors into MemoryError."""
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=BFLOAT16_WARNING, category=UserWarning)
-            yield
+        yield
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
         raise MemoryError(str(error)) from error
