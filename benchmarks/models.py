@@ -30,7 +30,6 @@ SHAPE: dict[str, Any] = {
     "num_hidden_layers": 28,
     "num_attention_heads": 24,
     "num_key_value_heads": 8,
-    "head_dim": 128,
     "tie_word_embeddings": True,
     "max_position_embeddings": 4096,
     "bos_token_id": None,
@@ -47,16 +46,20 @@ JUDGMENTS, ANSWERS = 2048, 768
 WORDS = "the mill of a town stood by water and burned one day in 1820".split()  # noqa: SIM905
 
 
-def report(name: str, work: Callable[[], list[Any]], count: int, unit: str, times: int = 3) -> None:
-    """Print a rate; a failed request is an error."""
+def report(name: str, ask: Callable[[list[Any]], list[Any]], requests: list[Any], times: int = 3) -> None:
+    """Print prompts a second, or tokens where texts are written; a failed request is an error."""
     seconds = []
     for _ in range(times + 1):
         begun = time.perf_counter()
-        failed = [response for response in work() if isinstance(response, Failure)]
+        responses = ask(requests)
         seconds.append(time.perf_counter() - begun)
-        if failed:
-            raise SystemExit(f"{name}: {failed[0]}")
-    print(f"| {name} | {count / statistics.median(seconds[1:]):,.1f} {unit}/s |", flush=True)
+    if failures := [response for response in responses if isinstance(response, Failure)]:
+        raise SystemExit(f"{name}: {failures[0]}")
+    texts = isinstance(requests[0], Generate)
+    count = sum(response.usage.new_tokens for response in responses) if texts else len(responses)
+    print(
+        f"| {name} | {count / statistics.median(seconds[1:]):,.1f} {'tokens' if texts else 'prompts'}/s |", flush=True
+    )
 
 
 def on_cpu() -> None:
@@ -67,18 +70,11 @@ def on_cpu() -> None:
         template.render({"query": f"Who built mill {i}?", "passage": " ".join(rng.choices(WORDS, k=length))})
         for i, length in enumerate(rng.choices(range(120, 170), k=64))
     ]
-    judge = [Choose(prompt, ("NO-RESPONSE", "Yes")) for prompt in prompts]
-    report("judgments", lambda: model.choose(judge), len(judge), "prompts")
+    report("judgments", model.choose, [Choose(prompt, ("NO-RESPONSE", "Yes")) for prompt in prompts])
     stories = [Prompt.chat(f"Write a long story about a mill, a town and {each}.") for each in WORDS[-4:]]
-    ways: dict[str, dict[str, Any]] = {
-        "samples": {"temperature": 1.0},
-        "samples, top_p 0.9": {"temperature": 1.0, "top_p": 0.9},
-        "samples, stop text": {"temperature": 1.0, "stop": ("never written",)},
-        "samples, entropies": {"temperature": 1.0, "detail": "entropies"},
-    }
-    for name, more in ways.items():
-        asked = [Generate(story, max_tokens=32, n=16, **more) for story in stories]
-        report(f"4 × 16 {name}", lambda: model.generate(asked), 4 * 16 * 32, "tokens", 1)  # noqa: B023
+    for more in ({}, {"top_p": 0.9}, {"stop": ("never written",)}, {"detail": "entropies"}):
+        requests = [Generate(story, max_tokens=32, temperature=1.0, n=16, **more) for story in stories]  # type: ignore
+        report(f"64 samples {more or ''}", model.generate, requests, times=1)
 
 
 def random_model(folder: Path) -> None:
@@ -110,13 +106,11 @@ def on_gpu(folder: Path, way: str) -> None:
     judge = [Choose(prompt, (" 5", " 6")) for prompt in prompts]
     model.choose(judge[:1])
     print(f"\n{way}: ready after {time.perf_counter() - begun:.0f} s\n\n| work | rate |\n| --- | ---: |", flush=True)
-    report("judgments", lambda: model.choose(judge), len(judge), "prompts")
-    score = [Score(prompt, " " + text(12)) for prompt in prompts[:512]]
-    report("scores", lambda: model.score(score), len(score), "prompts")
+    report("judgments", model.choose, judge)
+    report("scores", model.score, [Score(prompt, " " + text(12)) for prompt in prompts[:512]])
     for low, high in ((64, 64), (20, 200)):
         answers = [Generate(prompt, max_tokens=rng.randint(low, high)) for prompt in prompts[:ANSWERS]]
-        tokens = sum(request.max_tokens for request in answers)
-        report(f"answers of {low} to {high} tokens", lambda: model.generate(answers), tokens, "tokens", 1)  # noqa: B023
+        report(f"answers of {low} to {high} tokens", model.generate, answers, times=1)
 
 
 def main() -> None:
