@@ -24,8 +24,6 @@ from ragworth.core.nested_text import max_line
 from ragworth.data import coercion
 from ragworth.data.coercion import Data
 from ragworth.formats.files import (
-    UTF16_MARKS,
-    EncodingError,
     PathOrStr,
     empty_file_error,
     open_file,
@@ -214,30 +212,17 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _read_file(path: Path) -> PlainText:
     most = max_line()
-    data = _read_bytes(path, most + 1)
+    with open_file(path) as stream:
+        data = stream.read(most + 1)
     if len(data) > most:
         raise FormatError(f"the file has more than {most:,} bytes", file=str(path), remedy="split it")
     try:
         plain = READERS[path.suffix.lower()](data)
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start:,} isn't {error.encoding}"
-        raise FormatError(problem, file=str(path), expected="UTF-8 or UTF-16", remedy="save it as UTF-8") from error
+        raise FormatError(f"byte {error.start:,} isn't UTF-8", file=str(path), remedy="save it as UTF-8") from error
     except FormatError as error:
         raise error.copy(file=str(path)) from error
     return plain if plain.title else plain._replace(title=path.stem.replace("-", " ").replace("_", " "))
-
-
-def _read_bytes(path: Path, most: int) -> bytes:
-    """Read the beginning of a file; UTF-16 only with its mark, by which it is decoded."""
-    try:
-        with open_file(path) as stream:
-            return stream.read(most)
-    except EncodingError:
-        with path.open("rb") as raw:
-            data = raw.read(most)
-        if data[:2] not in UTF16_MARKS:
-            raise
-        return data
 
 
 def _join_problems(problems: list[FormatError], advice: str) -> FormatError:

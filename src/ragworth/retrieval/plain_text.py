@@ -61,18 +61,13 @@ def tidy(text: str) -> str:
     return BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in lines)).strip()
 
 
-def decode(data: bytes) -> str:
-    """Decode UTF-8 or UTF-16, by the byte-order mark."""
-    return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-
-
 def text_file(data: bytes) -> PlainText:
-    return PlainText("", WRAPPED.sub(" ", tidy(decode(data))))
+    return PlainText("", WRAPPED.sub(" ", tidy(data.decode("utf-8-sig"))))
 
 
 def markdown_file(data: bytes) -> PlainText:
     """Return Markdown without its marks. Code stays as it is, without its fences."""
-    text = decode(data).replace("\r\n", "\n")
+    text = data.decode("utf-8-sig").replace("\r\n", "\n")
     front = FRONT_MATTER.match(text)
     parts = FENCE.split(text[front.end() :] if front else text)
     heading = HEADING.search("".join(parts[::2]))
@@ -172,7 +167,7 @@ class _Extractor(HTMLParser):
 
 def html_file(data: bytes) -> PlainText:
     parser = _Extractor()
-    parser.feed(decode(data))
+    parser.feed(data.decode("utf-8-sig"))
     parser.close()
     lines = ("".join(parser.parts)).split("\n")
     text = "\n".join(re.sub(r"[ \t]*\|[ \t]*$", "", re.sub(r"(?<=\S)[ \t]+", " ", line.strip())) for line in lines)
