@@ -78,8 +78,6 @@ def write_encoder(
     folder: Path,
     *,
     seed: int = 0,
-    pooling: str = "mean",
-    normalised: bool = True,
     longest: int = 16,
     said: dict[str, Any] | None = None,
     config: dict[str, Any] | None = None,
@@ -94,14 +92,13 @@ def write_encoder(
     ends = [("[CLS]", 2), ("[SEP]", 3)]
     words.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
     words.save(str(folder / "tokenizer.json"))
-    names = ["Transformer", "Pooling", *(["Normalize"] if normalised else [])]
+    names = ["Transformer", "Pooling", "Normalize"]
     types = [f"sentence_transformers.models.{name}" for name in names]
     parts = [
         {"idx": n, "name": str(n), "path": f"{n}_{x}" if n else "", "type": t}
         for n, (x, t) in enumerate(zip(names, types, strict=True))
     ]
     (folder / "1_Pooling").mkdir(exist_ok=True)
-    modes = {"pooling_mode_mean_tokens": pooling == "mean", "pooling_mode_cls_token": pooling == "cls"}
     special = {
         f"{name}_token": f"[{short}]"
         for name, short in (("unk", "UNK"), ("sep", "SEP"), ("pad", "PAD"), ("cls", "CLS"), ("mask", "MASK"))
@@ -111,7 +108,7 @@ def write_encoder(
         "modules.json": parts,
         "sentence_bert_config.json": {"max_seq_length": longest, "do_lower_case": False},
         "config_sentence_transformers.json": said or {},
-        "1_Pooling/config.json": {"word_embedding_dimension": SIZES["hidden_size"], **modes},
+        "1_Pooling/config.json": {"word_embedding_dimension": SIZES["hidden_size"], "pooling_mode_mean_tokens": True},
         "tokenizer_config.json": {"tokenizer_class": "BertTokenizerFast", "model_max_length": longest, **special},
         "special_tokens_map.json": special,
     }.items():

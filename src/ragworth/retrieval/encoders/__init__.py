@@ -25,10 +25,7 @@ Floats = npt.NDArray[np.float32]
 Role = Literal["query", "passage"]
 """What a text is; some models need a different prefix for each."""
 
-PASSAGE_PROMPTS = ("passage", "document", "corpus")
-"""Names of passages in a model's list of prefixes."""
-
-FORM = 1
+FORM = 2
 """Incremented when the same encoder would give different vectors."""
 
 
@@ -51,10 +48,6 @@ class Encoder(Protocol):
     @property
     def normalised(self) -> bool:
         """Whether vectors are meant to be compared only by their angle; they then have length 1."""
-        ...
-
-    def prefix(self, role: Role) -> str:
-        """Return the encoder's own prefix for a text."""
         ...
 
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
@@ -124,7 +117,7 @@ def cache_name(encoder: Encoder, texts: pl.Series, cosine: bool = True, prefix: 
         "form": FORM,
         "encoder": encoder.revision,
         "cosine": cosine,
-        "prefix": encoder.prefix("passage") if prefix is None else prefix,
+        "prefix": prefix,
         "texts": table_fingerprint(texts.to_frame()),
     }
     return f"vectors-{digest(facts)}"
@@ -135,12 +128,6 @@ def normalize(vectors: Floats) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     scaled: Floats = (vectors / np.where(lengths > 0, lengths, 1.0)[:, None]).astype(np.float32)
     return scaled
-
-
-def role_prefix(prompts: dict[str, str], role: Role) -> str:
-    """Return the prefix of a query or passage in a model's list of prefixes."""
-    names = ("query",) if role == "query" else PASSAGE_PROMPTS
-    return next((prompts[name] for name in names if name in prompts), "")
 
 
 def read_json(path: Path) -> Any:

@@ -72,9 +72,6 @@ class BertEncoder:
         config: dict[str, Any] = read_json(self.folder / "config.json")
         return config
 
-    def prefix(self, role: Role) -> str:
-        return ""
-
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
         rows = [each.ids for each in self.tokenizer.encode_batch([(prefix or "") + text for text in texts])]
         vectors = np.empty((len(rows), self.dimension), dtype=np.float32)

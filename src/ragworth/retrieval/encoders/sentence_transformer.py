@@ -21,10 +21,12 @@ import numpy.typing as npt
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.model_files import IDENTITY_SUFFIXES, find_snapshot, fingerprint, first_line
 from ragworth.retrieval.artifacts import digest
-from ragworth.retrieval.encoders import Floats, Role, normalize, read_json, role_prefix
+from ragworth.retrieval.encoders import Floats, Role, normalize, read_json
 
 BATCH = 32
 REMEDY = "use a model that was saved together with its tokenizer"
+PASSAGE_PROMPTS = ("passage", "document", "corpus")
+"""Names of passages in a model's list of prefixes."""
 ARCHITECTURES = {"SparseEncoder": "ForMaskedLM", "CrossEncoder": "ForSequenceClassification"}
 """Endings of the architectures that the library can use as they are, by the class that reads them."""
 
@@ -93,14 +95,17 @@ class SentenceEncoder(LibraryModel):
         self._prompts = {str(role): str(text) for role, text in (settings.get("prompts") or {}).items()}
         self.normalised = settings.get("similarity_fn_name") != "dot"
 
-    def prefix(self, role: Role) -> str:
-        return role_prefix(self._prompts, role)
-
     def encode(self, texts: Sequence[str], role: Role, prefix: str | None = None) -> Floats:
-        front = self.prefix(role) if prefix is None else prefix
+        names = ("query",) if role == "query" else PASSAGE_PROMPTS
+        own = next((self._prompts[name] for name in names if name in self._prompts), "")
         with self.errors("the model cannot encode texts"):
             # The model's own prefix is passed as `prompt`, so that it may be excluded from the average.
-            encoded = self.model.encode(list(texts), prompt=front or None, batch_size=BATCH, show_progress_bar=False)
+            encoded = self.model.encode(
+                list(texts),
+                prompt=(own if prefix is None else prefix) or None,
+                batch_size=BATCH,
+                show_progress_bar=False,
+            )
         vectors: Floats = np.asarray(encoded, dtype=np.float32).reshape(len(texts), -1)
         return normalize(vectors) if self.normalised else vectors
 
