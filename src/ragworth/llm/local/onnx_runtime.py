@@ -211,16 +211,21 @@ class OnnxRuntime:
         return CachedPrefix(state, before.length + len(ids))
 
     def decode(self, rows: Sequence[list[int]], prefix: CachedPrefix | None = None) -> OnnxDecoding:
-        """Read the rows and keep their keys and values for extension."""
+        """Read the rows and keep their keys and values for extension. Equal ones, such as samples, are read once."""
         before = prefix or self._alone.nothing
         self._check(rows, before)
         decoding = OnnxDecoding(self, [len(row) for row in rows], before)
+        copies: dict[tuple[int, ...], list[int]] = {}
+        for number, row in enumerate(rows):
+            copies.setdefault(tuple(row), []).append(number)
+        distinct = [list(row) for row in copies]
 
         def work(numbers: list[int], session: OnnxSession) -> None:
-            some = [rows[n] for n in numbers]
-            decoding.add(numbers, session.read(some, [[len(row) - 1] for row in some], before, keep=True))
+            some = [distinct[n] for n in numbers]
+            output = session.read(some, [[len(row) - 1] for row in some], before, keep=True)
+            decoding.add([copies[tuple(row)] for row in some], output)
 
-        lengths = [len(row) for row in rows]
+        lengths = [len(row) for row in distinct]
         self.share(list(self._split(lengths, sum(lengths))), work)
         return decoding
 
@@ -263,13 +268,14 @@ class OnnxDecoding:
         room = round_up(max(self._lengths) + CAPACITY_STEP)
         self._state = [pad_key_values(values, len(lengths), room) for values in before.state]
 
-    def add(self, numbers: Sequence[int], part: SessionOutput) -> None:
-        """Add the output of some rows."""
-        for i, number in enumerate(numbers):
-            self._logits[number] = part.logits[i][0]
-            start, end = self._before, self._lengths[number]
-            for space, new in zip(self._state, part.state, strict=True):
-                space[number, :, start:end] = new[i, :, : end - start]
+    def add(self, copies: Sequence[list[int]], part: SessionOutput) -> None:
+        """Add the output of some rows, each of which stands in one or several places."""
+        for i, numbers in enumerate(copies):
+            start, end = self._before, self._lengths[numbers[0]]
+            for number in numbers:
+                self._logits[number] = part.logits[i][0]
+                for space, new in zip(self._state, part.state, strict=True):
+                    space[number, :, start:end] = new[i, :, : end - start]
 
     def pick(self, draws: Sequence[SamplingDraw]) -> NextTokens:
         """Pick a token for every row."""
