@@ -21,6 +21,9 @@ MATCH_WINDOW = 30
 MIN_WORD_SHARE = 2 / 3
 """Share of an answer's words that must occur if not all do: "Taylor Momsen" for "Taylor Michel Momsen"."""
 
+MAX_LIST = 6
+"""Words of a list up to which all must occur; a longer answer with commas is a sentence."""
+
 MIN_JOINED = 5
 """Letters of an answer that is looked for without its blanks."""
 
@@ -167,12 +170,13 @@ def _given_name(part: str) -> str:
 
 
 def _contains_most(text: MatchableText, answer: MatchableText) -> bool:
-    """Two thirds of the answer's words, including all its numbers, close together; all words of a list."""
+    """Two thirds of the answer's words, including all its numbers, close together; all words of a short list."""
     wanted = {stem_of(word) for word in answer.words if word not in LITTLE_WORDS}
     if len(wanted) < 2 or any(map(is_character, wanted)) or " " not in answer.raw.strip():
         return False
     numbers = {word for word in wanted if _is_numeric(word) or word in _ROMAN}
-    need = len(wanted) if _is_list(answer.raw) else max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
+    whole = len(wanted) <= MAX_LIST and _is_list(answer.raw)
+    need = len(wanted) if whole else max(2, math.ceil(MIN_WORD_SHARE * len(wanted)))
     seen: dict[str, int] = {}
     for place, word in enumerate(text.words):
         stem = stem_of(word)
