@@ -26,6 +26,9 @@ COMMON_WORDS = {
     "ao dos das se mais quanto quantas quais pode são pelo pela seu sua",
     "Dutch": "de het een en is in van op met voor wat wie wanneer waar hoe niet te dat zijn werd welke aan er bij "
     "mag kan wordt worden naar uit ook als om heeft hoeveel waarom welk deze dit",
+    "Swedish": "och är i att det som en ett på för med av vad vem när var hur inte den till har om de vilka man kan",
+    "Polish": "i w na z jest się do nie że co kto kiedy gdzie jak od przez dla o był ile który jaki to po można czy są",
+    "Turkish": "ve bir bu için ile ne kim nasıl nerede kaç olan olarak da de mi hangi çok daha gibi kadar sonra neden",
 }
 WORD_SETS = {name: frozenset(words.split()) for name, words in COMMON_WORDS.items()}
 SCRIPTS = {"CJK": "Chinese", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "CYRILLIC": "a Cyrillic script"}
