@@ -39,7 +39,7 @@ KINDS = {
     "scripted": ("scripted:FILE", "answers from a file, and faults on request, for tests"),
     "vllm": ("vllm:NAME_OR_FOLDER", "the same models as hf, run by vLLM"),
 }
-"""How each kind is written, and a description."""
+"""The written form of each kind, and a description."""
 
 
 def llm(spec: str = "embedded", **options: Any) -> Model:
@@ -60,14 +60,14 @@ def llm(spec: str = "embedded", **options: Any) -> Model:
             remedy=MODELS.unknown(kind).remedy or f"for a model behind an endpoint, write openai:{spec}@URL",
         )
     opener = MODELS.get(kind)
-    known = inspect.signature(opener).parameters
-    unknown = [name for name in options if name not in known]
-    if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+    parameters = inspect.signature(opener).parameters
+    unknown = [name for name in options if name not in parameters]
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         raise ModelError(
             f"a model of kind {kind!r} has no option {', '.join(unknown)}",
-            expected=", ".join(name for name in known if name != "rest") or "no options",
+            expected=", ".join(name for name in parameters if name != "rest") or "no options",
         )
-    model = opener(rest, **{name: _check_option(name, value, known.get(name)) for name, value in options.items()})
+    model = opener(rest, **{name: _check_option(name, value, parameters.get(name)) for name, value in options.items()})
     _OPENED[model] = OpenedModel(spec, options)
     return model
 
@@ -83,7 +83,7 @@ _OPENED: WeakKeyDictionary[Model, OpenedModel] = WeakKeyDictionary()
 
 
 def how_opened(model: Model) -> OpenedModel:
-    """How a model was opened; one that was made otherwise is an error."""
+    """Return the written form and options of a model; one that was made otherwise is an error."""
     if model not in _OPENED:
         raise ModelError(
             f"the model {model.card.name!r} was not opened by its written form",

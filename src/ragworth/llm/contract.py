@@ -139,10 +139,10 @@ N = TypeVar("N", int, float)
 
 def _bounded_or_zero(value: Any, most: N, kind: type[N]) -> N:
     try:
-        found = kind(value)
+        number = kind(value)
     except (TypeError, ValueError, OverflowError):
         return kind(0)
-    return found if 0 <= found <= most else kind(0)
+    return number if 0 <= number <= most else kind(0)
 
 
 class Trace(NamedTuple):
@@ -214,7 +214,7 @@ class Generated(NamedTuple):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether any of the outputs is."""
+        """True if any of the outputs is."""
         return any(output.finish == CONTENT_FILTER for output in self.outputs)
 
     @property
@@ -259,7 +259,7 @@ class Failure(NamedTuple):
     detail: str = ""
     retry: bool = True
     usage: Usage = NO_USAGE
-    """What it cost nevertheless: replies that couldn't be used, as far as the endpoint reports their tokens."""
+    """Its cost nevertheless: replies that couldn't be used, as far as the endpoint reports their tokens."""
 
 
 Request: TypeAlias = Generate | Score | Choose
@@ -306,7 +306,7 @@ REWRITE = "rewrites"
 
 @runtime_checkable
 class Model(Protocol):
-    """What every backend has. Constructing it is cheap: the first request loads the weights."""
+    """The part of every backend. Constructing it is cheap: the first request loads the weights."""
 
     @property
     def card(self) -> Card:
@@ -315,12 +315,12 @@ class Model(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many requests to submit at once."""
+        """Number of requests to submit at once."""
         ...
 
     @property
     def concurrency(self) -> int:
-        """How many such calls may be under way at a time, from different threads."""
+        """Number of such calls that may be under way at a time, from different threads."""
         ...
 
     def count(self, prompt: Prompt) -> int | None:

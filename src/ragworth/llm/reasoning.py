@@ -30,14 +30,14 @@ _PAIRS = (
 _HARMONY_OPENS = ("<|channel|>", "<|start|>")
 _HARMONY_FINAL = re.compile(r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 _HARMONY_WITHOUT_MARKS = re.compile(r"\s*analysis(?=[\n\"'(A-Z]).*?assistantfinal", re.DOTALL)
-"""What is left of harmony's channels if a server drops their marks."""
+"""The rest of harmony's channels if a server drops their marks."""
 _MARKS = re.compile("|".join(re.escape(mark) for pair in _PAIRS for mark in pair) + r"|<\|\w+\|>(?:assistant|final)?")
 _END = re.compile(
     r"<\|(?:return|end|call|im_end|eot_id|eom_id|endoftext|end_of_text|end_of_turn|end▁of▁sentence)\|>"
     r"|<｜end▁of▁sentence｜>|<end_of_turn>|</s>"
 )
 _AFTER_END = re.compile(r"\s*(?:\Z|<\||<｜|</s>|<end_of_turn>|<start_of_turn>|\[INST\])")
-"""What comes after the mark of an end: nothing, or a mark of the next turn. Otherwise, the text is about the mark."""
+"""The text after the mark of an end: nothing, or a mark of the next turn. Otherwise, the text is about the mark."""
 _STRUCK_OUT = "<s>"
 """In HTML, </s> ends a text that is struck out."""
 
@@ -61,7 +61,7 @@ def drop_reasoning(output: Output) -> Output | Failure:
 
 
 def may_open_reasoning(token: str) -> bool:
-    """Whether the first token of an output may be the beginning of a mark."""
+    """True if the first token of an output may be the beginning of a mark."""
     start = token.strip()
     return bool(start) and any(mark.startswith(start) for mark in (*(pair[0] for pair in _PAIRS), *_HARMONY_OPENS))
 

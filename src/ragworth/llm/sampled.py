@@ -122,7 +122,7 @@ def _count_labels(request: Choose, sampled: Generated) -> Chosen | Failure:
 
 
 def _starts_with_label(text: str, label: str) -> bool:
-    """Whether a text begins with a label as a whole word."""
+    """True if a text begins with a label as a whole word."""
     after = text[len(label) : len(label) + 1]
     return text.startswith(label) and not (label[-1:].isalnum() and after.isalnum())
 

@@ -49,10 +49,10 @@ def _cut_passages(prompt: Prompt, ends: list[list[int]], words: int) -> tuple[Pr
     lost = [0] * len(contents)
     for span, marks in sorted(zip(prompt.passages, ends, strict=True)):
         start, end = span.start - lost[span.message], span.end - lost[span.message]
-        kept = end - start if len(marks) <= words else (marks[words - 1] if words else 0)
+        length = end - start if len(marks) <= words else (marks[words - 1] if words else 0)
         text = contents[span.message]
-        contents[span.message] = text[: start + kept] + text[end:]
-        lost[span.message] += end - start - kept
-        spans.append(Span(span.message, start, start + kept))
+        contents[span.message] = text[: start + length] + text[end:]
+        lost[span.message] += end - start - length
+        spans.append(Span(span.message, start, start + length))
     messages = tuple(PromptMessage(old.role, new) for old, new in zip(prompt.messages, contents, strict=True))
     return Prompt(messages, tuple(spans), prompt.version), sum(lost)

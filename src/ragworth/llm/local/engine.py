@@ -103,7 +103,7 @@ class Engine:
         self.batch = batch
         self.share = share
         self.sort_by_prompt = sort_by_prompt
-        """Whether prompts that begin alike should come together, instead of those of similar length."""
+        """True if prompts that begin alike should come together, instead of those of similar length."""
         self._load = load
         self._loaded: LoadedModel | None = None
         self._lock = threading.RLock()
@@ -226,7 +226,7 @@ class Engine:
         return FittedPrompt(self.loaded.writer.ids([shorter[0]], continued=continued)[0], shorter[1], limit)
 
     def _has_tokens(self, ids: Sequence[int]) -> bool:
-        """Whether the model has all these tokens. Ids may come from another model, or a mismatched tokenizer."""
+        """True if the model has all these tokens. Ids may come from another model, or a mismatched tokenizer."""
         return not ids or (min(ids) >= 0 and max(ids) < self.loaded.runtime.tokens)
 
     def _score_rows(self, requests: Sequence[Score], has_ids: bool) -> list[RequestRows | Failure]:
@@ -322,7 +322,7 @@ class Sample:
         self.text = self.finish = ""
 
     def draw(self) -> SamplingDraw:
-        """How to pick the next token."""
+        """Return the way to pick the next token."""
         request = self.request
         uniform = self.random.random() if request.temperature > 0 else 0.0
         return SamplingDraw(request.temperature, request.top_p, uniform, request.detail)

@@ -17,7 +17,7 @@ from ragworth.core.errors import ModelError
 LARGEST = 448.0
 """The largest number that float8 (e4m3) represents."""
 FAST = True
-"""Whether products are added up in fewer bits."""
+"""True if products are added up in fewer bits."""
 MULTIPLE = 16
 """The sizes of a matrix must be multiples of this."""
 SHARED_INPUT = ("q_proj", "k_proj", "v_proj")

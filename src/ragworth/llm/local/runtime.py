@@ -1,4 +1,4 @@
-"""What a runtime of local models computes, how rows are batched for it, and how next tokens are drawn from logits."""
+"""The interface of runtimes of local models, batches of rows for them, and next tokens drawn from logits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RowLogprobs(NamedTuple):
 
 
 class SamplingDraw(NamedTuple):
-    """How to pick the next token of a row: greedily at temperature 0, else where ``uniform`` falls among the tokens in
+    """A way to pick a row's next token: greedily at temperature 0, else where ``uniform`` falls among the tokens in
     descending order of probability (equal ones in the order of their ids), cut to ``top_p``.
     """
 
@@ -71,7 +71,7 @@ class ReadingRuntime(Protocol):
     """A loaded model. ``prefix`` is a result of `prefix()`, shared by all rows of a batch, or None."""
 
     name: str
-    """How the weights are stored and computed with; part of the model's identity."""
+    """The form that the weights are stored and computed in; part of the model's identity."""
 
     tokens: int
     """Number of tokens it has weights for."""

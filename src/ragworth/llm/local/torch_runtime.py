@@ -189,8 +189,8 @@ class TorchRuntime:
         # Rounding to 16 bits moves improbable tokens more: their logits are further from the largest.
         near, slope = (1e-3, 0.0) if self._head.weight.dtype == torch.float32 else (0.5, 0.03)
         pairs = ((plain, ours), (plain[8:], after))
-        worst = max(float((own - found).abs().max()) for own, found in pairs)
-        if not all(bool(((own - found).abs() <= near - slope * own).all()) for own, found in pairs):
+        worst = max(float((own - fast).abs().max()) for own, fast in pairs)
+        if not all(bool(((own - fast).abs() <= near - slope * own).all()) for own, fast in pairs):
             raise ModelError(
                 f"this kind of model ({type(self._model).__name__}) is not supported "
                 f"(log-probabilities differ by {worst:.3g} from its own)",
@@ -201,8 +201,8 @@ class TorchRuntime:
     def _check_rounding(self) -> None:
         """Compare the distributions in 8 bits with those before: rounding changes them a little, an error entirely."""
         with torch_errors():
-            found = self.logits(self.hidden(self._few)[0]).log_softmax(-1)
-        distance = float((found.exp() - self._plain.exp()).abs().sum(-1).mean() / 2)
+            rounded = self.logits(self.hidden(self._few)[0]).log_softmax(-1)
+        distance = float((rounded.exp() - self._plain.exp()).abs().sum(-1).mean() / 2)
         if not distance < MAX_DISTANCE:
             raise ModelError(
                 f"in float8, this model's distributions differ from its own by {distance:.2f} (total variation)",
@@ -247,7 +247,7 @@ def _compile_rotation(family: Any) -> None:
 
 
 def _has_windows(model: Any) -> bool:
-    """Whether some tokens see only a window of the preceding ones."""
+    """True if some tokens see only a window of the preceding ones."""
     config = model.config.get_text_config()
     kinds = getattr(config, "layer_types", None) or ()
     named = any(getattr(config, name, None) for name in ("sliding_window", "attention_chunk_size"))
@@ -255,7 +255,7 @@ def _has_windows(model: Any) -> bool:
 
 
 def _attends_to_all(model: Any) -> bool:
-    """Whether every token sees all before it, by plain attention: no window, no capped scores, no slopes."""
+    """True if every token sees all before it, by plain attention: no window, no capped scores, no slopes."""
     config = model.config.get_text_config()
     odd = any(getattr(config, name, None) for name in ("attn_logit_softcapping", "alibi"))
     return config._attn_implementation in ("sdpa", ATTENTION) and not _has_windows(model) and not odd
@@ -387,13 +387,13 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
     heat, nucleus, uniform = torch.tensor([draw[:3] for draw in draws], device=logits.device, dtype=logits.dtype).T[
         ..., None
     ]
-    drawn = heat > 0
-    probabilities, order = (logits / torch.where(drawn, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
+    is_sampled = heat > 0
+    probabilities, order = (logits / torch.where(is_sampled, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
     reached = probabilities.cumsum(-1)
     # The smallest set with probability top_p: all tokens whose predecessors sum to less.
     last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
     place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
-    return torch.where(drawn[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
+    return torch.where(is_sampled[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
 
 
 @contextmanager
