@@ -1,8 +1,9 @@
-"""What a call to an endpoint costs this machine: CPU time through ragworth against a bare httpx loop.
+"""CPU time of a call to an endpoint: a bare aiohttp loop, ragworth's client, and a whole job, in one run.
 
-Both send the same requests to a server in another process, a few at a time, and read the same replies. The bare loop
-parses each reply and drops it. ragworth's run is a whole job: keys, store (every answer committed before it is handed
-out), budgets, deadlines, checks of the reply. CPU time of this process is compared, not wall time; runs take turns.
+All three send the same requests to a server in another process, a few at a time. The bare loop parses each reply and
+drops it. The client (`generate`, `choose`) adds the rate limit, the deadline, retries and checks of the reply. A job
+adds keys, budgets and the store, which commits every answer before it is handed out. CPU time of this process is
+compared, not wall time; runs take turns.
 
     python benchmarks/endpoint.py
 """
@@ -19,17 +20,18 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import httpx
+import aiohttp
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
 from ragworth.llm import llm
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request
-from ragworth.llm.openai.protocol import RequestFormat, request_body
 
 WORDS = "lorem ipsum dolor sit amet consectetur adipiscing elit sed do " * 13
 LABELS = ("yes", "no")
@@ -42,6 +44,15 @@ def requests(kind: str, number: int) -> list[Request]:
     if kind == "choose":
         return [Choose(prompt, LABELS) for prompt in prompts]
     return [Generate(prompt, max_tokens=64) for prompt in prompts]
+
+
+def body(request: Request) -> dict[str, Any]:
+    """The JSON that ragworth sends for a request."""
+    messages = [{"role": "user", "content": request.prompt.messages[0].content}]
+    if isinstance(request, Choose):
+        shown = {"logprobs": True, "top_logprobs": 20}
+        return {"model": "toy", "max_tokens": 1, "temperature": 0.0, "messages": messages, **shown}
+    return {"model": "toy", "max_tokens": 64, "temperature": 0.0, "messages": messages}
 
 
 def reply(question: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +78,7 @@ def _token(name: str, logprob: float) -> dict[str, Any]:
 
 
 class Server(asyncio.Protocol):
-    """Reads HTTP/1.1 requests with a Content-Length, as httpx writes them, and answers at once."""
+    """Reads HTTP/1.1 requests with a Content-Length, and answers at once."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -92,7 +103,7 @@ class Server(asyncio.Protocol):
 
 
 def serve(pipe: Connection) -> None:
-    """What the other process does."""
+    """Run the server, in a process of its own."""
 
     async def work() -> None:
         server = await asyncio.get_running_loop().create_server(Server, "127.0.0.1", 0)
@@ -102,28 +113,37 @@ def serve(pipe: Connection) -> None:
     asyncio.run(work())
 
 
-def bare(url: str, bodies: list[dict[str, Any]], width: int) -> None:
+def bare(url: str, asked: list[Request], width: int) -> None:
     """The same requests without ragworth."""
 
     async def work() -> None:
-        waiting = iter(bodies)
+        waiting = iter(asked)
 
-        async def worker(client: httpx.AsyncClient) -> None:
+        async def worker(session: aiohttp.ClientSession) -> None:
             for one in waiting:
-                response = await client.post(f"{url}/v1/chat/completions", json=one)
-                response.raise_for_status()
-                assert response.json()["choices"]
+                async with session.post(f"{url}/v1/chat/completions", json=body(one)) as response:
+                    response.raise_for_status()
+                    assert (await response.json())["choices"]
 
-        async with httpx.AsyncClient(timeout=120, trust_env=False) as client:
-            await asyncio.gather(*(worker(client) for _ in range(width)))
+        async with aiohttp.ClientSession() as session:
+            await asyncio.gather(*(worker(session) for _ in range(width)))
 
     asyncio.run(work())
 
 
-def through_ragworth(url: str, asked: list[Request], width: int, folder: Path) -> None:
+def through_client(url: str, asked: list[Request], width: int) -> None:
+    """One request a call, from as many threads as requests are under way, which is how jobs call a model."""
     model = llm(f"openai:toy@{url}", concurrency=width)
-    path = folder / f"{time.monotonic_ns()}.sqlite"
-    with Store(path) as store:
+    ask: Callable[[Any], list[Any]] = model.choose if isinstance(asked[0], Choose) else model.generate  # type: ignore[attr-defined]
+    with ThreadPoolExecutor(width) as threads:
+        for (outcome,) in threads.map(lambda one: ask([one]), asked):
+            assert not isinstance(outcome, Failure), outcome
+    model.close()
+
+
+def through_job(url: str, asked: list[Request], width: int, folder: Path) -> None:
+    model = llm(f"openai:toy@{url}", concurrency=width)
+    with Store(folder / f"{time.monotonic_ns()}.sqlite") as store:
         for outcome in Job(model, store).run(asked):
             assert not isinstance(outcome, Failure), outcome
     model.close()
@@ -137,45 +157,39 @@ def spent(work: Callable[[], None]) -> float:
     return time.process_time() - start
 
 
-def measure(kind: str, width: int, given: argparse.Namespace, url: str, folder: Path) -> str:
+def measure(kind: str, width: int, options: argparse.Namespace, url: str, folder: Path) -> str:
     """A line of the table: medians over runs that take turns."""
-    asked = requests(kind, given.calls)
-    top, length = (20, 1) if kind == "choose" else (0, 64)
-    bodies = [
-        request_body("toy", Generate(one.prompt, max_tokens=length), RequestFormat(True, top=top), seed=0, n=1)
-        for one in asked
+    asked = requests(kind, options.calls)
+    ways: list[Callable[[list[Request]], None]] = [
+        lambda some: bare(url, some, width),
+        lambda some: through_client(url, some, width),
+        lambda some: through_job(url, some, width, folder),
     ]
-    bare(url, bodies[:50], width)
-    through_ragworth(url, asked[:50], width, folder)
-    ours, theirs = [], []
-    for _ in range(given.times):
-        theirs.append(1000 * spent(lambda: bare(url, bodies, width)) / given.calls)
-        ours.append(1000 * spent(lambda: through_ragworth(url, asked, width, folder)) / given.calls)
-    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
-    middle = statistics.median
-    return (
-        f"| {kind} | {width} | {middle(theirs):.2f} | {middle(ours):.2f} | {middle(ratios):.2f} "
-        f"| {min(ratios):.2f} to {max(ratios):.2f} |"
-    )
+    for way in ways:
+        way(asked[:50])
+    times = [[1000 * spent(partial(way, asked)) / options.calls for way in ways] for _ in range(options.times)]
+    without, client, job = (statistics.median(column) for column in zip(*times, strict=True))
+    ratio = statistics.median(row[1] / row[0] for row in times)
+    return f"| {kind} | {width} | {without:.2f} | {client:.2f} | {ratio:.2f} | {job:.2f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=1000)
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--widths", type=int, nargs="+", default=[1, 4, 16], help="requests under way at a time")
-    given = parser.parse_args()
+    parser.add_argument("--widths", type=int, nargs="+", default=[1, 16], help="requests under way at a time")
+    options = parser.parse_args()
     spawn = multiprocessing.get_context("spawn")
-    mine, other = spawn.Pipe()
-    server = spawn.Process(target=serve, args=(other,), daemon=True)
+    receiver, sender = spawn.Pipe()
+    server = spawn.Process(target=serve, args=(sender,), daemon=True)
     server.start()
-    url = f"http://127.0.0.1:{mine.recv()}"
-    print("| request | at a time | bare httpx, ms | ragworth, ms | ratio | least and greatest |")
-    print("| --- | ---: | ---: | ---: | ---: | --- |")
+    url = f"http://127.0.0.1:{receiver.recv()}"
+    print("| request | at a time | bare aiohttp, ms | client, ms | ratio | job, ms |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("generate", "choose"):
-            for width in given.widths:
-                print(measure(kind, width, given, url, Path(folder)), flush=True)
+            for width in options.widths:
+                print(measure(kind, width, options, url, Path(folder)), flush=True)
     server.terminate()
     server.join()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("h11")
+pytest.importorskip("aiohttp")
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-pytest.importorskip("h11")
+pytest.importorskip("aiohttp")
 
 from ragworth.calls.budget import JobLimits, Price, TokenEstimate, unreported_tokens
 from ragworth.calls.job import Job

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("h11")
+pytest.importorskip("aiohttp")
 pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 

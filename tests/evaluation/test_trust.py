@@ -14,7 +14,7 @@ from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.plan import plan_evaluation
 from ragworth.evaluation.trust_checks import CONSENT_FILE, remote_host
-from ragworth.llm.openai.spec import ModelAddress
+from ragworth.llm.openai.options import ModelAddress
 from ragworth.workspace import config
 from ragworth.workspace.config import ModelSpec
 from tests.evaluation.samples import TOML, Models, change, lines, run, workspace

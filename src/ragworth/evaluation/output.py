@@ -73,7 +73,7 @@ def _acquire(lock: sqlite3.Connection, path: Path, space: Workspace, wait: float
 
 
 PACKAGES = (
-    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "h11"),
+    *("polars", "numpy", "scipy", "onnxruntime", "tokenizers", "torch", "transformers", "aiohttp"),
     *("bm25s", "PyStemmer", "altair", "vl-convert-python", "ir-measures"),
 )
 

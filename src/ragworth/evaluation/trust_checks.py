@@ -83,7 +83,7 @@ def remote_host(model: ModelSpec) -> str:
         return remote_host(ModelSpec(rest))
     if kind != "openai":
         return kind if kind in MODELS and kind not in LOCAL_BACKENDS else ""
-    from ragworth.llm.openai.spec import parse_address
+    from ragworth.llm.openai.options import parse_address
 
     try:
         address = parse_address(rest)

@@ -179,7 +179,7 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
     assert REDACTED in str(caught.value)
     everything = [shown(caught.value), repr(model), repr(vars(model)), caplog.text]
     everything += [repr(vars(record)) for record in caplog.records]
-    everything.append(repr(vars(model._channel)) if model._channel is not None else "")
+    everything.append(repr(vars(model._client)) if model._client is not None else "")
     model.close()
     assert caplog.records
     assert not any("5ecret" in text for text in everything)
@@ -188,7 +188,7 @@ def test_an_endpoint_that_echoes_the_key_in_errors(
 @pytest.mark.parametrize("status_code", [200, 400, 500])
 @pytest.mark.parametrize("pad", range(0, 320, 16))
 def test_no_piece_of_the_key_is_left_by_cutting(status_code: int, pad: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ragworth.llm.openai.errors import EndpointError, error_for_status, parse_reply
+    from ragworth.llm.openai.replies import EndpointError, error_for_status, parse_reply
 
     secret = ApiKey(KEY)
     page = f"<html>{'x' * pad}{KEY}{'y' * 500}"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.connections import DECODED_BYTES, decoder_for
-from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.client import PIECE_BYTES, decoder_for
+from ragworth.llm.openai.replies import EndpointError
 
 
 def compressed(data: bytes) -> bytes:
@@ -34,12 +34,12 @@ def test_chunks_of_any_size(data: bytes, size: int, after: bytes) -> None:
 
 
 def test_pieces_have_a_size() -> None:
-    data = bytes(5 * DECODED_BYTES + 1)
+    data = bytes(5 * PIECE_BYTES + 1)
     decoder = decoder_for("gzip")
     assert decoder is not None
     sizes = [len(piece) for piece in decoder.decode(compressed(data))]
     assert sum(sizes) == len(data)
-    assert max(sizes) == DECODED_BYTES
+    assert max(sizes) == PIECE_BYTES
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", " Identity , identity"])

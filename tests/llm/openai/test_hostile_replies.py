@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import MAX_CHARACTERS, Failure, Generate, Generated, Prompt
-from ragworth.llm.openai import errors, http, rate_limit
-from ragworth.llm.openai.errors import EndpointError
-from ragworth.llm.openai.http import EndpointChannel
+from ragworth.llm.openai import client, rate_limit, replies
+from ragworth.llm.openai.client import EndpointClient
 from ragworth.llm.openai.model import OpenAIModel, open_model
-from ragworth.llm.openai.rate_limit import RateLimits
+from ragworth.llm.openai.options import EndpointOptions
+from ragworth.llm.openai.replies import EndpointError
 from tests.llm.openai.endpoint import DRIP, Act, Endpoint
 
 ASK = Generate(Prompt.chat("hello"), max_tokens=2)
@@ -45,7 +45,7 @@ def model(server: Endpoint) -> Iterator[OpenAIModel]:
 
 
 def ask(server: Endpoint, model: OpenAIModel, act: Act) -> Generated | Failure:
-    server.script(*[act] * 4)
+    server.script(*[act] * 5)  # one connection that closes without a word isn't counted
     return model.generate([ASK])[0]
 
 
@@ -74,7 +74,7 @@ def test_a_small_reply_that_stands_for_a_large_one(
     encoding: str,
     detail: str,
 ) -> None:
-    monkeypatch.setattr(http, "MAX_REPLY", 4 << 20)
+    monkeypatch.setattr(client, "MAX_REPLY", 4 << 20)
     act = Act(body=body(), headers={"Content-Encoding": encoding})
     tracemalloc.start()
     try:
@@ -161,15 +161,15 @@ def test_a_drip_that_is_compressed_ends_with_the_deadline(server: Endpoint) -> N
 def test_more_values_than_are_worth_reading(
     server: Endpoint, model: OpenAIModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(errors, "MAX_VALUES", 1000)
+    monkeypatch.setattr(replies, "MAX_VALUES", 1000)
     found = ask(server, model, Act(body=b'{"choices": [' + b"{}," * 1000 + b"{}]}"))
     assert isinstance(found, Failure)
     assert (found.reason, found.detail) == ("malformed", "the reply has more than 1,000 values")
 
 
 def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> None:
-    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * http.THREADED_REPLY + b'"}')
-    channel = EndpointChannel(RateLimits(deadline=0.5), None)
+    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * client.THREADED_REPLY + b'"}')
+    asking = EndpointClient(f"{server.url}/v1", EndpointOptions(deadline=0.5), None)
     ready = threading.Event()
 
     def read(value: Any) -> bool:
@@ -178,9 +178,9 @@ def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> Non
     begun = time.monotonic()
     try:
         with pytest.raises(EndpointError) as caught:
-            channel.run(channel.line(f"{server.url}/v1").ask("chat/completions", {}, read))
+            asking.run(asking.call().send("chat/completions", {}, read))
         assert caught.value.failure.reason == "timed-out"
         assert time.monotonic() - begun < 8, "the loop was not held up by the reader"
     finally:
         ready.set()
-        channel.close()
+        asking.close()

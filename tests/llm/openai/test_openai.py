@@ -294,7 +294,9 @@ def test_a_withheld_label_has_no_probability(opened: Opened) -> None:
     model, server = opened()
     assert model.card
     server.script(
-        edited(lambda value: value | {"choices": [one | {"finish_reason": "SAFETY"} for one in value["choices"]]})
+        edited(
+            lambda value: value | {"choices": [one | {"finish_reason": "content_filter"} for one in value["choices"]]}
+        )
     )
     assert failed(model.choose([Choose(CHAT, ("Yes", "No"))])[0])[::2] == ("refused", False)
 

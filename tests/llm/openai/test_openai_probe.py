@@ -11,7 +11,7 @@ from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Generate, Generated, Prompt
 from ragworth.llm.openai import rate_limit
 from ragworth.llm.openai.model import open_model
-from ragworth.llm.openai.probe import ModelListing, _listing_warnings
+from ragworth.llm.openai.probe import ModelListing, listing_warnings
 from tests.llm.openai.endpoint import GOOD, HTML, SILENT, TRUNCATED, Endpoint, edited, status
 
 ALL = {"generate", "logprobs", "score", "choose", "schema"}
@@ -79,7 +79,7 @@ def test_facts_of_servers_that_tell_them() -> None:
     ],
 )
 def test_a_model_that_the_endpoint_does_not_list(listed: tuple[str, ...], asked: str, warns: bool) -> None:
-    found = _listing_warnings(asked, ModelListing(listed))
+    found = listing_warnings(asked, ModelListing(listed))
     assert bool(found) == warns
     if warns:
         assert repr(listed[0]) in found[0] and "another one may be answering" in found[0]

@@ -8,9 +8,9 @@ import pytest
 
 from ragworth.core.errors import ModelError
 from ragworth.llm.openai.model import open_model
+from ragworth.llm.openai.options import check_options, parse_address
 from ragworth.llm.openai.probe import EndpointFacts
-from ragworth.llm.openai.protocol import RequestFormat
-from ragworth.llm.openai.spec import check_options, parse_address
+from ragworth.llm.openai.requests import RequestFormat
 
 
 @pytest.mark.parametrize(

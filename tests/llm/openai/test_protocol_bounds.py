@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragworth.llm.openai.bounds import entropy_bounds, shares_by_text
-from ragworth.llm.openai.protocol import TokenLogprob
+from ragworth.llm.openai.replies import TokenLogprob
 from tests.llm.openai import endpoint_toy as toy
 
 

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import example, given
@@ -18,12 +17,12 @@ from ragworth.calls.checks import check_outcome
 from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
-from ragworth.llm.openai.connections import HttpReply
-from ragworth.llm.openai.errors import EndpointError
-from ragworth.llm.openai.http import AttemptFailed, EndpointChannel, HttpRequest, RequestTimer, encode_body
+from ragworth.llm.openai.client import EndpointClient, EndpointReply
+from ragworth.llm.openai.inference import EndpointRequest
+from ragworth.llm.openai.options import EndpointOptions
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
-from ragworth.llm.openai.rate_limit import RateLimits
-from ragworth.llm.openai.requests import EndpointRequest
+from ragworth.llm.openai.replies import EndpointError
+from ragworth.llm.openai.requests import RefusedParameters
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
 
 CHAT, TEXT = Prompt.chat("hello"), Prompt.text("One, two")
@@ -57,24 +56,20 @@ HOSTILE: list[Any] = [
 KINDS = [Traits("openai"), Traits("openai", chat=False), Traits("vllm"), Traits("llamacpp")]
 
 
-class Canned(EndpointChannel):
-    """A channel without a network: the toy's replies, each of them changed on its way."""
+class Canned(EndpointClient):
+    """A client without a network: the toy's replies, each of them changed on its way."""
 
     def __init__(self, traits: Traits, change: Callable[[Any], Any]) -> None:
-        super().__init__(RateLimits(), None)
+        super().__init__("http://toy/v1", EndpointOptions(retries=0), None)
         self._traits, self._change = traits, change
 
-    async def ask(self, turn: RequestTimer, call: HttpRequest, read: Callable[[Any], Any]) -> Any:
-        turn.began = 0.0
-        encode_body(call.body)
+    async def exchange(self, path: str, content: bytes | None, *, reconnect: bool = False) -> EndpointReply:
+        body = None if content is None else json.loads(content)
         try:
-            status, value = 200, self._change(reply(self._traits, urlsplit(call.url).path, call.body))
+            status, value = 200, self._change(reply(self._traits, path if path[0] == "/" else f"/v1/{path}", body))
         except Refusal as refusal:
             status, value = refusal.status, refusal.body
-        try:
-            return self._understood(HttpReply(status, None, bytearray(json.dumps(value).encode())), read)[0]
-        except AttemptFailed as setback:
-            raise setback.cause from None
+        return EndpointReply(status, None, json.dumps(value))
 
 
 @cache
@@ -82,9 +77,8 @@ def facts(traits: Traits) -> EndpointFacts:
     return asyncio.run(probed(Canned(traits, lambda value: value)))
 
 
-async def probed(channel: EndpointChannel) -> EndpointFacts:
-    line = channel.line("http://toy/v1", probing=True)
-    return await EndpointProbe("toy", "auto", line.get, line.ask).facts(None, None)
+async def probed(client: EndpointClient) -> EndpointFacts:
+    return await EndpointProbe("toy", EndpointOptions(), client.probe).facts()
 
 
 @st.composite
@@ -129,8 +123,8 @@ def all_places(value: Any) -> Any:
         yield from all_places(inner)
 
 
-def asked(channel: EndpointChannel, known: EndpointFacts, name: str, request: Request) -> Response | Failure:
-    asking = EndpointRequest("toy", known, "error", channel.line("http://toy/v1"))
+def asked(client: EndpointClient, known: EndpointFacts, name: str, request: Request) -> Response | Failure:
+    asking = EndpointRequest("toy", known, "error", client.call(), RefusedParameters())
     try:
         outcome: Response = asyncio.run(getattr(asking, name)(request))
     except EndpointError as trouble:

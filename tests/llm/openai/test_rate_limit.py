@@ -11,11 +11,10 @@ from typing import Any, TypeVar
 import pytest
 
 from ragworth.llm.openai.rate_limit import (
-    PausedTooLong,
     RateLimiter,
-    RateLimits,
     parse_retry_after,
 )
+from ragworth.llm.openai.replies import EndpointError
 
 T = TypeVar("T")
 
@@ -63,13 +62,13 @@ async def visits(gate: RateLimiter, count: int, seconds: float = 1.0) -> list[fl
 
 
 def test_no_more_at_a_time_than_allowed() -> None:
-    times = run(visits(RateLimiter(RateLimits(concurrency=4)), 12))
+    times = run(visits(RateLimiter(4, 120.0), 12))
     assert [round(time) for time in times] == [0] * 4 + [1] * 4 + [2] * 4
 
 
 def test_overload_halves_and_success_adds_one_a_round() -> None:
     async def work() -> list[float]:
-        gate = RateLimiter(RateLimits(concurrency=16))
+        gate = RateLimiter(16, 120.0)
         widths = []
         for began in (0.0, 0.0, 0.0):  # three of one round: they count once
             gate.slower(began)
@@ -95,15 +94,16 @@ def test_overload_halves_and_success_adds_one_a_round() -> None:
 
 def test_a_pause_beyond_the_deadline_is_told_at_once() -> None:
     async def work() -> float:
-        gate = RateLimiter(RateLimits(concurrency=1, deadline=10))
+        gate = RateLimiter(1, 10.0)
         await gate.enter()
         waiting = asyncio.ensure_future(gate.enter())
         await asyncio.sleep(1)
         gate.pause(3000)
-        with pytest.raises(PausedTooLong, match="3000 s"):
-            await waiting
-        with pytest.raises(PausedTooLong):
-            await gate.enter()
+        for late in (waiting, gate.enter()):
+            with pytest.raises(EndpointError) as caught:
+                await late
+            assert caught.value.failure.reason == "rate-limited"
+            assert "3000 s" in caught.value.failure.detail
         return now()
 
     assert run(work()) == pytest.approx(1, abs=0.01)
@@ -130,7 +130,7 @@ def test_retry_after_as_number_and_as_date(header: str | None, seconds: float | 
 
 def test_a_pause_holds_for_everybody() -> None:
     async def work() -> list[float]:
-        gate = RateLimiter(RateLimits(concurrency=2))
+        gate = RateLimiter(2, 120.0)
         gate.pause(7)
         return await visits(gate, 3)
 

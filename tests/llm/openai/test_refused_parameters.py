@@ -17,10 +17,9 @@ from ragworth.llm.contract import (
     Span,
 )
 from ragworth.llm.openai import rate_limit
-from ragworth.llm.openai.errors import EndpointError
 from ragworth.llm.openai.model import OpenAIModel, open_model
-from ragworth.llm.openai.protocol import RequestFormat, adapt_system_turn
-from ragworth.llm.openai.refused_parameters import find_refused
+from ragworth.llm.openai.replies import EndpointError
+from ragworth.llm.openai.requests import adapt_system_turn, find_refused
 from tests.llm.openai import endpoint_toy as toy
 from tests.llm.openai.endpoint import GOOD, Endpoint, status
 
@@ -122,11 +121,11 @@ def test_spans_move_with_the_users_turn() -> None:
         (PromptMessage("system", "Read."), PromptMessage("user", "A: text"), PromptMessage("assistant", "ok")),
         (Span(0, 0, 4), Span(1, 3, 7), Span(2, 0, 2)),
     )
-    found = adapt_system_turn(long, RequestFormat(True, without=frozenset({"system"})))
+    found = adapt_system_turn(long, frozenset({"system"}))
     assert found.messages[0] == PromptMessage("user", "Read.\n\nA: text")
     texts = [found.messages[one.message].content[one.start : one.end] for one in found.passages]
     assert texts == ["Read", "text", "ok"]
-    assert adapt_system_turn(long, RequestFormat(True)) is long
+    assert adapt_system_turn(long, frozenset()) is long
 
 
 def test_an_error_that_only_mentions_a_parameter_changes_nothing() -> None:

@@ -18,11 +18,8 @@ from ragworth.core.errors import ModelError
 OWN_VARIABLE, OPENAI_VARIABLE = "RAGWORTH_API_KEY", "OPENAI_API_KEY"
 OPENAI_HOST = "api.openai.com"
 
-_PERCENT = re.compile("%[0-9A-F]{2}")
-
 REDACTED = "[key]"
 """Replaces a key in text."""
-
 
 MIN_KEY_LENGTH, MIN_WORD_LENGTH = 8, 16
 """Minimum length of a key to remove from answers, and minimum length if it is a plain word. Servers that need no key
@@ -40,12 +37,14 @@ class ApiKey:
     __slots__ = ("_is_word", "_spellings", "_value")
 
     def __init__(self, value: str) -> None:
-        spellings = _spellings(value)
+        # As it is, as JSON writes it, and as URLs do, with capital and small hexadecimal digits.
+        in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
+        small = re.sub("%[0-9A-F]{2}", lambda sign: sign[0].lower(), in_url)
+        spellings = sorted({value, in_json, in_json.replace("/", "\\/"), in_url, small}, key=len, reverse=True)
         self._value: Callable[[], str] = lambda: value
-        self._spellings: Callable[[], tuple[str, ...]] = lambda: spellings
-        self._is_word = len(value) < MIN_KEY_LENGTH or (
-            len(value) < MIN_WORD_LENGTH and value.isalpha() and value.islower()
-        )
+        self._spellings: Callable[[], list[str]] = lambda: spellings
+        is_plain = value.isalpha() and value.islower()
+        self._is_word = len(value) < (MIN_WORD_LENGTH if is_plain else MIN_KEY_LENGTH)
 
     def header(self) -> str:
         """The value of the ``Authorization`` header. For the one place that sends it."""
@@ -77,12 +76,12 @@ class ApiKey:
             while at >= 0:
                 hidden[at : at + len(spelling)] = b"\1" * len(spelling)
                 at = text.find(spelling, at + 1)
-        made, start = [], 0
+        redacted, start = [], 0
         for token in tokens:
             end = start + len(token)
-            made.append(REDACTED if 1 in hidden[start:end] else token)
+            redacted.append(REDACTED if 1 in hidden[start:end] else token)
             start = end
-        return tuple(made)
+        return tuple(redacted)
 
     def _is_in(self, text: str) -> bool:
         return any(spelling in text for spelling in self._spellings())
@@ -97,7 +96,7 @@ class ApiKey:
         return value
 
     def __repr__(self) -> str:
-        return f"Secret({REDACTED})"
+        return f"ApiKey({REDACTED})"
 
     def __format__(self, spec: str) -> str:
         return repr(self)
@@ -106,43 +105,28 @@ class ApiKey:
         raise TypeError("a key is neither stored nor sent to another process")
 
 
-def _spellings(value: str) -> tuple[str, ...]:
-    """The key itself, and as written in JSON and URLs."""
-    in_json, in_url = json.dumps(value)[1:-1], quote(value, safe="")
-    found = {value, in_json, in_json.replace("/", "\\/"), in_url, _PERCENT.sub(lambda sign: sign[0].lower(), in_url)}
-    return tuple(sorted(found, key=len, reverse=True))
-
-
 def find_key(host: str, variable: str | None = None, *, encrypted: bool = True) -> ApiKey | None:
     """Find the key for a host, or None. ``variable`` names the only environment variable to read instead.
 
     ``encrypted``: the address is https. OpenAI's own key is never sent otherwise, unless ``variable`` names it.
     """
-    if variable is not None and not os.environ.get(variable, "").strip():
+    names = [OWN_VARIABLE, OPENAI_VARIABLE] if encrypted and host == OPENAI_HOST else [OWN_VARIABLE]
+    name = next((name for name in (names if variable is None else [variable]) if os.environ.get(name, "").strip()), "")
+    if variable is not None and not name:
         raise ModelError(
             f"the environment variable {variable} is empty or not set",
             expected="the key for the endpoint in it, since key_variable names it",
         )
-    names = (
-        [variable]
-        if variable is not None
-        else [OWN_VARIABLE, OPENAI_VARIABLE]
-        if encrypted and host == OPENAI_HOST
-        else [OWN_VARIABLE]
-    )
-    name = next((name for name in names if os.environ.get(name, "").strip()), None)
-    if name is None:
-        return None
-    if not _fits_header(name):
+    if name and not _fits_header(name):
         raise ModelError(
             f"the key in the environment variable {name} has characters that no key has",
             expected="printable ASCII without blanks",
             remedy="copy the key again",
         )
-    return ApiKey(os.environ[name].strip())
+    return ApiKey(os.environ[name].strip()) if name else None
 
 
 def _fits_header(name: str) -> bool:
-    """Whether a header can carry the key. Separate, so that no traceback has the key among its variables."""
+    """Tell if a header can carry the key. Separate, so that no traceback has the key among its variables."""
     key = os.environ[name].strip()
     return key.isascii() and key.isprintable() and " " not in key

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ragworth.llm.contract import Trace
-from ragworth.llm.openai.protocol import GeneratedToken, TokenLogprob
+from ragworth.llm.openai.replies import GeneratedToken, TokenLogprob
 
 DEFAULT_VOCABULARY = 300_000
 """Assumed size of an unknown vocabulary: more than any model in use has, so that bounds hold."""
@@ -64,10 +64,6 @@ def _own_if_hidden(step: GeneratedToken) -> list[float]:
     """The log-probability of the token itself, if it isn't among the likeliest."""
     among = any((step.token.id, step.token.text) == (other.id, other.text) for other in step.top)
     return [] if among or step.token.logprob > min(one.logprob for one in step.top) else [step.token.logprob]
-
-
-def exact_shares(values: Sequence[float]) -> LabelShares:
-    return LabelShares(tuple(values), tuple(values), tuple(values))
 
 
 def shares_by_text(labels: Sequence[str], visible: Sequence[TokenLogprob]) -> LabelShares:

@@ -2,7 +2,7 @@
 
 OpenAI, vLLM, llama.cpp's server, Ollama and many more have this interface, each with differences. An endpoint's
 capabilities are probed once, before the first request (`probe`). If the server returns tokens and their probabilities
-(`exact_scores`), scores and labels are exact; otherwise labels have bounds, and scores aren't available.
+(`servers`), scores and labels are exact; otherwise labels have bounds, and scores aren't available.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
 from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
-from ragworth.llm.openai.errors import EndpointError
+from ragworth.llm.openai.inference import EndpointRequest, gather_all
+from ragworth.llm.openai.options import EndpointOptions, ModelAddress, check_options, is_azure, parse_address
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
-from ragworth.llm.openai.refused_parameters import RefusedParameters
-from ragworth.llm.openai.requests import EndpointRequest, gather_all
-from ragworth.llm.openai.spec import EndpointOptions, ModelAddress, check_options, parse_address
+from ragworth.llm.openai.replies import EndpointError
+from ragworth.llm.openai.requests import RefusedParameters
 from ragworth.llm.truncation import parse_on_long
 
 if TYPE_CHECKING:
-    from ragworth.llm.openai.http import EndpointChannel
+    from ragworth.llm.openai.client import EndpointClient
 
 FAILED_PROBE_SECONDS = 5.0
 """Seconds before an endpoint that didn't answer is probed again; all threads find out at the same time."""
@@ -41,8 +41,8 @@ T = TypeVar("T")
 def open_model(rest: str, **options: Any) -> OpenAIModel:
     """Open the model of ``MODEL@URL``; without a URL, OpenAI's. Nothing is sent yet."""
     address, checked = parse_address(rest), check_options(options)
-    if importlib.util.find_spec("h11") is None:
-        raise MissingExtraError("h11", "openai", "calling an endpoint")
+    if importlib.util.find_spec("aiohttp") is None:
+        raise MissingExtraError("aiohttp", "openai", "calling an endpoint")
     if not address.is_private:
         warnings.warn(f"texts and the API key go to {address.host} unencrypted: use https", UserWarning, stacklevel=3)
     return OpenAIModel(address, checked)
@@ -61,10 +61,12 @@ class OpenAIModel:
         """Tokens that each text may have on top of its length."""
         self._secret = find_key(address.host, options.key_variable, encrypted=address.url.startswith("https:"))
         self._opening, self._probing = threading.Lock(), threading.Lock()
-        self._channel: EndpointChannel | None = None
+        self._client: EndpointClient | None = None
+        self._inherited: EndpointClient | None = None
+        """The client of the process that this one was forked from, which is left alone."""
         self._facts: EndpointFacts | None = None
         self._refused = RefusedParameters()
-        self._failed: tuple[float, ModelError] | None = None
+        self._failure: tuple[float, ModelError] | None = None
 
     def __repr__(self) -> str:
         return f"OpenAI({self.address.model!r}, {self.address.url!r})"
@@ -72,15 +74,15 @@ class OpenAIModel:
     @property
     def partial(self) -> Card:
         """The card as far as known without calling the endpoint."""
-        made = [f"api={self.options.api}"] if self.options.api != "auto" else []
-        made += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
-        made += [f"reasoning_tokens={self.reasoning_tokens}"] if self.reasoning_tokens else []
+        settings = [f"api={self.options.api}"] if self.options.api != "auto" else []
+        settings += [f"vocabulary={self.options.vocabulary}"] if self.options.vocabulary else []
+        settings += [f"reasoning_tokens={self.reasoning_tokens}"] if self.reasoning_tokens else []
         extra = self.options.extra_fields
-        made += [f"extra_body={json.dumps(extra, sort_keys=True)}"] if extra else []
+        settings += [f"extra_body={json.dumps(extra, sort_keys=True)}"] if extra else []
         return Card(
             "openai",
             self.address.model,
-            revision=" ".join(made),
+            revision=" ".join(settings),
             endpoint=self.address.url,
             cuts=parse_on_long(self.options.on_long),
         )
@@ -89,23 +91,20 @@ class OpenAIModel:
     def card(self) -> Card:
         """The model's identity and abilities; calls the endpoint the first time."""
         facts = self.probe()
-        notes = (*facts.notes, *self.warnings)
         return replace(
             self.partial,
             quantisation=facts.quantisation,
             template=facts.template,
             abilities=facts.abilities,
             context_length=facts.context_length,
-            notes=notes,
+            notes=(*facts.notes, *self.warnings),
         )
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return sentences on all that is known to make responses differ from the requests."""
-        # Azure lists models, but is asked for deployments, which have names of their own.
-        has_own_names = self.address.host.endswith(".azure.com")
-        known = () if self._facts is None or has_own_names else self._facts.warnings
-        return tuple(f"the endpoint of {self.address.model} {each}" for each in (*known, *self._refused.notes))
+        listing = () if self._facts is None or is_azure(self.address.host) else self._facts.warnings
+        return tuple(f"the endpoint of {self.address.model} {each}" for each in (*listing, *self._refused.notes))
 
     def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
         """Generate texts. Uses the endpoint's own count of tokens, or 0 if it gives none."""
@@ -123,21 +122,20 @@ class OpenAIModel:
 
     def count(self, prompt: Prompt) -> int | None:
         """Tokens of a prompt including the template; None if the server doesn't count them, or not now."""
-        found = self._all([prompt], EndpointRequest.count)[0]
-        return None if isinstance(found, Failure) else found
+        number = self._all([prompt], EndpointRequest.count)[0]
+        return None if isinstance(number, Failure) else number
 
     def hurry(self) -> None:
         """Cancel requests that wait for their turn; those under way continue."""
-        channel = self._channel
-        if channel is not None:
-            channel.hurry()
+        if self._client is not None:
+            self._client.hurry()
 
     def close(self) -> None:
         """Cancel requests under way and close all connections; a later request opens new ones."""
         with self._opening:
-            channel, self._channel = self._channel, None
-        if channel is not None:
-            channel.close()
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def probe(self) -> EndpointFacts:
         """Find out the endpoint's capabilities, once for all threads."""
@@ -146,54 +144,54 @@ class OpenAIModel:
                 self._facts = self._ask_for_facts()
             return self._facts
 
-    def _open(self) -> EndpointChannel:
-        from ragworth.llm.openai.http import EndpointChannel
+    def _open(self) -> EndpointClient:
+        from ragworth.llm.openai.client import EndpointClient
 
         with self._opening:
-            if self._channel is None:
-                self._channel = EndpointChannel(self.options.limits, self._secret)
-                weakref.finalize(self, self._channel.close)
-            return self._channel
+            if self._client is not None and self._client.process != os.getpid():
+                self._inherited, self._client = self._client, None
+            if self._client is None:
+                self._client = EndpointClient(self.address.url, self.options, self._secret)
+                weakref.finalize(self, self._client.close)
+            return self._client
 
     def _all(
         self, requests: Sequence[R], work: Callable[[EndpointRequest, R], Coroutine[Any, Any, T]]
     ) -> list[T | Failure]:
-        facts, channel = self.probe(), self._open()
+        facts, client = self.probe(), self._open()
 
         async def one(request: R) -> T | Failure:
-            line = channel.line(self.address.url)
-            asking = EndpointRequest(self.address.model, facts, self.options.on_long, line, self._refused)
+            call = client.call()
             try:
+                asking = EndpointRequest(self.address.model, facts, self.options.on_long, call, self._refused)
                 return await work(asking, request)
-            except EndpointError as trouble:
-                return trouble.failure._replace(usage=asking.spent)
+            except EndpointError as error:
+                return error.failure._replace(usage=call.spent)
 
         async def every() -> list[T | Failure]:
             return await gather_all([one(request) for request in requests])
 
         try:
-            return channel.run(every())
+            return client.run(every())
         except EndpointError as stopped:
             return [stopped.failure] * len(requests)
 
     def _ask_for_facts(self) -> EndpointFacts:
-        if self._failed is not None and time.monotonic() - self._failed[0] < FAILED_PROBE_SECONDS:
-            known = self._failed[1]
+        if self._failure is not None and time.monotonic() - self._failure[0] < FAILED_PROBE_SECONDS:
+            known = self._failure[1]
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
-        channel = self._open()
-        line = channel.line(self.address.url, probing=True)
-        extra = self.options.extra_fields
-        probe = EndpointProbe(self.address.model, self.options.api, line.get, line.ask, self._refused, extra)
+        client = self._open()
+        probe = EndpointProbe(self.address.model, self.options, client.probe, self._refused)
         try:
-            return channel.run(probe.facts(self.options.context_length, self.options.vocabulary))
-        except EndpointError as trouble:
-            failure = trouble.failure
+            return client.run(probe.facts())
+        except EndpointError as error:
+            failure = error.failure
         except ModelError as error:
-            self._failed = (time.monotonic(), error)
+            self._failure = (time.monotonic(), error)
             raise
         # Raised here, so that no traceback leads into the frames that saw the request.
-        self._failed = (time.monotonic(), self._no_facts(failure))
-        raise self._failed[1]
+        self._failure = (time.monotonic(), self._no_facts(failure))
+        raise self._failure[1]
 
     def _no_facts(self, failure: Failure) -> ModelError:
         """The error for an endpoint that can't be probed."""
@@ -207,5 +205,5 @@ class OpenAIModel:
             remedy = "check the key"
         elif failure.reason == "unauthorised" and os.environ.get(OPENAI_VARIABLE):
             remedy += f" ({OPENAI_VARIABLE} goes to OpenAI only, unless the option key_variable names it)"
-        found = f"the endpoint {self.address.url} can't be probed: {failure.reason}"
-        return ModelError(found, more=(failure.detail,), remedy=remedy)
+        problem = f"the endpoint {self.address.url} can't be probed: {failure.reason}"
+        return ModelError(problem, more=(failure.detail,), remedy=remedy)

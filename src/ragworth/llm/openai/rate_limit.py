@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
+from ragworth.llm.contract import Failure
+from ragworth.llm.openai.replies import EndpointError
+
 FIRST_WAIT, MAX_WAIT = 0.5, 20.0
 """Seconds before the first retry, doubling up to the second number."""
 
@@ -22,19 +25,6 @@ MAX_PAUSE = 3600.0
 
 MAX_HEADER = 64
 """Maximum characters of a ``Retry-After``; no date has more."""
-
-
-class RateLimits(NamedTuple):
-    """Limits set by the user."""
-
-    concurrency: int = 16
-    deadline: float = 120.0
-    """Seconds for a request with all its retries, from when it is first let through."""
-    retries: int = 6
-
-
-class PausedTooLong(Exception):  # noqa: N818 (its name says what is the matter)
-    """The endpoint wants a pause that exceeds the request's deadline."""
 
 
 class QueuedRequest(NamedTuple):
@@ -48,10 +38,10 @@ class QueuedRequest(NamedTuple):
 class RateLimiter:
     """Lets requests through to an endpoint."""
 
-    def __init__(self, limits: RateLimits) -> None:
-        self.limits = limits
-        self.width = float(limits.concurrency)
-        """Current limit of concurrent requests, between 1 and ``limits.concurrency``."""
+    def __init__(self, concurrency: int, deadline: float) -> None:
+        self.most, self.deadline = concurrency, deadline
+        self.width = float(concurrency)
+        """Current limit of concurrent requests, between 1 and ``most``."""
         self.active = 0
         self._queue: list[QueuedRequest] = []
         self._numbers = itertools.count()
@@ -62,17 +52,18 @@ class RateLimiter:
     async def enter(self, *, again: bool = False) -> float:
         """Wait for the right to one concurrent request, until `leave`, and return the time.
 
-        ``again`` goes before new requests.
+        ``again`` goes before new requests. Raises `EndpointError` if the endpoint's pause exceeds the deadline.
         """
         loop = asyncio.get_running_loop()
-        self._refuse_if_paused(loop.time())
-        waiting = QueuedRequest(not again, next(self._numbers), loop.create_future())
-        heapq.heappush(self._queue, waiting)
+        if left := self._pause_beyond_deadline(loop.time()):
+            raise _pause_error(left)
+        entry = QueuedRequest(not again, next(self._numbers), loop.create_future())
+        heapq.heappush(self._queue, entry)
         self._admit()
         try:
-            return await waiting.ready
+            return await entry.ready
         except asyncio.CancelledError:
-            if waiting.ready.done() and not waiting.ready.cancelled():
+            if entry.ready.done() and not entry.ready.cancelled():
                 self.leave()
             raise
 
@@ -83,7 +74,7 @@ class RateLimiter:
 
     def faster(self) -> None:
         """Record a successful request."""
-        self.width = min(self.width + 1 / self.width, float(self.limits.concurrency))
+        self.width = min(self.width + 1 / self.width, float(self.most))
 
     def slower(self, began: float, *, alone: bool = False) -> None:
         """Record an overload seen by a request that began then. Requests of one round reduce the limit only once.
@@ -98,25 +89,23 @@ class RateLimiter:
         """Let nobody through for a while. Requests that can't wait that long fail at once."""
         now = asyncio.get_running_loop().time()
         self._paused_until = max(self._paused_until, now + min(seconds, MAX_PAUSE))
-        try:
-            self._refuse_if_paused(now)
-        except PausedTooLong as error:
-            for waiting in self._queue:
-                if not waiting.ready.done():
-                    waiting.ready.set_exception(PausedTooLong(*error.args))
-            self._queue.clear()
+        if left := self._pause_beyond_deadline(now):
+            self._reject(_pause_error(left))
 
     def give_up(self) -> None:
         """Reject all waiting requests."""
-        for waiting in self._queue:
-            if not waiting.ready.done():
-                waiting.ready.set_exception(PausedTooLong("given up before it was sent"))
+        self._reject(EndpointError(Failure("rate-limited", "given up before it was sent"), 429))
+
+    def _reject(self, error: EndpointError) -> None:
+        for entry in self._queue:
+            if not entry.ready.done():
+                entry.ready.set_exception(EndpointError(error.failure, error.status))
         self._queue.clear()
 
-    def _refuse_if_paused(self, now: float) -> None:
+    def _pause_beyond_deadline(self, now: float) -> float:
+        """Seconds that are left of a pause which exceeds the deadline; otherwise 0."""
         left = self._paused_until - now
-        if left > self.limits.deadline:
-            raise PausedTooLong(f"the endpoint asks for a pause, of which {left:.0f} s are left")
+        return left if left > self.deadline else 0.0
 
     def _admit(self) -> None:
         """Let through all requests that may go now, and schedule the next one."""
@@ -135,6 +124,10 @@ class RateLimiter:
             ready = heapq.heappop(self._queue).ready
             self.active += 1
             ready.set_result(now)
+
+
+def _pause_error(left: float) -> EndpointError:
+    return EndpointError(Failure("rate-limited", f"the endpoint asks for a pause, of which {left:.0f} s are left"), 429)
 
 
 def backoff_seconds(attempt: int) -> float:

@@ -1,349 +1,207 @@
-"""Send the three kinds of requests to an endpoint with known capabilities."""
+"""Write requests for texts, and leave out parameters that an endpoint refuses.
+
+Newer models take no temperature, gateways forbid what they don't know, and some chat templates have no system turn. An
+endpoint says so in its own words. The request is sent again without the parameter that an error names, and later
+requests leave it out, too.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from ragworth.core.errors import quote_short
-from ragworth.llm.contract import (
-    CONTENT_FILTER,
-    NO_USAGE,
-    WITHHELD,
-    Choose,
-    Chosen,
-    Failure,
-    Generate,
-    Generated,
-    Output,
-    Prompt,
-    Score,
-    Scored,
-    Trace,
-    Usage,
-    cut_at_length,
-    cut_at_stop,
+from ragworth.llm.contract import Generate, Prompt, PromptMessage, Span
+from ragworth.llm.openai.replies import EndpointError
+
+TEMPERATURE, STOP_FIELD, SYSTEM_TURN, ZERO_TEMPERATURE = "temperature", "stop", "system", "temperature 0"
+"""Parts of a request that some endpoints refuse."""
+
+LOWEST_TEMPERATURE = 0.01
+"""Instead of 0, for endpoints that refuse 0."""
+
+REFUSAL_STATUSES = (400, 404, 415, 422)
+"""Statuses of errors that may name a parameter."""
+
+_NAMED = {
+    TEMPERATURE: re.compile(r"\btemperature\b", re.I),
+    "top_p": re.compile(r"\btop[ _-]?p\b|\bnucleus sampling\b", re.I),
+    "seed": re.compile(r"(?<![a-z])(?:random_)?seed(?![a-z])", re.I),
+    STOP_FIELD: re.compile(r"(?<![a-z_])stop(?:[ _-]?(?:sequences?|words?|strings?))?(?![a-z_])", re.I),
+    SYSTEM_TURN: re.compile(
+        r"\b(?:system|developer)\W+(?:\w+\W+){0,3}(?:roles?|messages?|prompts?|instructions?|turns?)\b"
+        r"|\b(?:roles?|messages?)\b.{0,60}\b(?:system|developer)\b"
+        r"|\broles? must alternate\b|\bonly user and assistant\b",
+        re.I,
+    ),
+}
+_ROLES = re.compile(r"\bsystem role\b|\broles? must alternate\b|\bonly user and assistant\b", re.I)
+"""What a chat template says without a system turn, if the server reports its errors as its own."""
+_CANNOT_BOTH = re.compile(r"\bboth\b|\bonly one\b|\btogether\b|\bsimultaneous", re.I)
+_RANGE = re.compile(
+    r"\bbetween\b|\brange\b|\b(?:less|lower|greater) than\b|\bat most\b|\bmaximum\b|\bexceeds?\b|<=|≤", re.I
 )
-from ragworth.llm.openai.bounds import LabelShares, build_trace, exact_shares, share_of_token, shares_by_text
-from ragworth.llm.openai.errors import EndpointError
-from ragworth.llm.openai.exact_scores import TokenServer, TokenSplit, split_tokens
-from ragworth.llm.openai.probe import EndpointFacts
-from ragworth.llm.openai.protocol import (
-    TEMPERATURE,
-    GeneratedToken,
-    ReplyChoice,
-    RequestFormat,
-    TokenCounts,
-    TokenLogprob,
-    adapt_system_turn,
-    as_text_prompt,
-    is_text,
-    read_choices,
-    read_counts,
-    request_body,
+_ABOVE_0 = re.compile(
+    r"\bpositive\b|\b(?:greater|larger|higher|more) than\b|\babove\b|>(?!=)|\bnot (?:be )?(?:0|zero)\b|\(0(?:\.0)?,",
+    re.I,
 )
-from ragworth.llm.openai.refused_parameters import RefusedParameters
-from ragworth.llm.reasoning import count_mark_tokens, drop_reasoning, may_open_reasoning
-from ragworth.llm.truncation import fit_prompt
 
-if TYPE_CHECKING:
-    from ragworth.llm.openai.http import EndpointSession
-
-MAX_TEMPLATE_TOKENS = 512
-"""Maximum tokens that a chat template adds. Text never has more tokens than bytes, so a prompt shorter than the context
-by both need not be counted.
-"""
-
-MARK_TOKENS = 16
-"""Tokens to request if an output begins with marks of reasoning, which may be empty."""
-
-BLANKS = " \t\r\n\u2581\u0120\u010a"
-"""Blanks, and the signs for them in vocabularies: ▁ (SentencePiece), Ġ and Ċ (byte-level BPE)."""
+_NOTES = {
+    ZERO_TEMPERATURE: "refuses the temperature 0: greedy texts are asked for with 0.01, and may differ by call",
+    TEMPERATURE: "refuses the parameter temperature, which is left out: texts come at the endpoint's own temperature, "
+    "also where a greedy one was wanted, and may differ from call to call",
+    "top_p": "refuses the parameter top_p, which is left out: the endpoint's own applies",
+    "seed": "refuses the parameter seed, which is left out: samples can't be repeated",
+    STOP_FIELD: "refuses the parameter stop, which is left out: texts are cut when they have come",
+    SYSTEM_TURN: "refuses a system turn: instructions are sent at the beginning of the user's turn",
+}
 
 T = TypeVar("T")
 
 
-class ParsedReply(NamedTuple, Generic[T]):
-    """Results for each text of a reply, and its cost."""
+class SendRequest(Protocol):
+    """Sends a JSON body and returns the reader's result for the reply. A path from / is outside the /v1 part."""
 
-    texts: list[T]
-    counts: TokenCounts
-
-
-def _sum_counts(replies: Sequence[ParsedReply[Output]]) -> TokenCounts:
-    """Total cost of replies. A total with an unknown part is unknown: 0."""
-    read, written = (list(column) for column in zip(*(reply.counts for reply in replies), strict=True))
-    silent = any(not reply.counts.new and any(one.text for one in reply.texts) for reply in replies)
-    return TokenCounts(sum(read) if all(read) else 0, 0 if silent else sum(written))
+    async def __call__(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], T]) -> T: ...
 
 
-@dataclass(frozen=True)
-class EndpointRequest:
-    """One request of the caller."""
+class RequestFormat(NamedTuple):
+    """How a server expects requests."""
 
-    model: str
-    facts: EndpointFacts
-    on_long: str
-    line: EndpointSession
-    refused: RefusedParameters = field(default_factory=RefusedParameters)
+    chat: bool
+    limit: str = "max_tokens"
+    """The field that limits the output length; newer OpenAI models have another one."""
+    top: int = 0
+    """How many of the likeliest tokens to request at each position; 0 requests no log-probabilities."""
+    more: Mapping[str, Any] = {}
+    """Fields that only this kind of server knows."""
+    without: frozenset[str] = frozenset()
+    """Parameters to leave out."""
 
-    async def count(self, prompt: Prompt) -> int:
-        return await self._tokens().count(self.line.ask, self._adapt_prompt(prompt))
 
-    async def generate(self, request: Generate) -> Generated:
-        """Greedy outputs are equal and requested once. If fewer come than requested, the others are requested one by
-        one, each with its own seed.
-        """
-        chat = self._check(request)
-        prompt, cut = await self._fit_prompt(request.prompt, request.max_tokens)
-        request = replace(request, prompt=prompt)
-        shown = (self.facts.manner.top if chat else self.facts.text_top) if request.detail == "logprobs" else 0
-        manner = self.facts.manner._replace(chat=chat, top=shown)
-        wanted = request.n if request.temperature > 0 or TEMPERATURE in self.refused.names else 1
-        replies = await self._sampled(request, manner, wanted)
-        outputs = [output for reply in replies for output in reply.texts][:wanted]
-        if wanted < request.n:
-            outputs *= request.n
-        return Generated(tuple(outputs), self._usage(*_sum_counts(replies), cut))
+def request_body(model: str, request: Generate, form: RequestFormat, *, seed: int, n: int) -> dict[str, Any]:
+    """The JSON of a request to continue a prompt."""
+    fields: dict[str, Any] = {"model": model, **form.more, form.limit: request.max_tokens}
+    sampling: dict[str, Any] = {TEMPERATURE: request.temperature}
+    if request.temperature > 0:
+        sampling |= {"seed": seed, "top_p": request.top_p}
+    elif ZERO_TEMPERATURE in form.without:
+        sampling[TEMPERATURE] = LOWEST_TEMPERATURE
+    if request.stop:
+        sampling[STOP_FIELD] = list(request.stop)
+    fields |= {name: value for name, value in sampling.items() if name not in form.without}
+    if n > 1:
+        fields["n"] = n
+    if form.chat:
+        fields["messages"] = chat_messages(adapt_system_turn(request.prompt, form.without))
+        if form.top:
+            fields |= {"logprobs": True, "top_logprobs": form.top}
+        if request.schema:
+            schema = {"name": "answer", "strict": True, "schema": json.loads(request.schema)}
+            fields["response_format"] = {"type": "json_schema", "json_schema": schema}
+    else:
+        fields["prompt"] = joined_text(request.prompt)
+        if form.top:
+            fields["logprobs"] = form.top
+    return fields
 
-    def _check(self, request: Generate) -> bool:
-        """Whether the request goes to the chat interface; raises if the endpoint can't do it."""
-        chat = self.facts.manner.chat and not is_text(request.prompt)
-        if request.detail == "entropies":
-            raise unsupported("no-logprobs", "an endpoint shows only some of the probabilities: entropies have bounds")
-        if request.detail == "logprobs" and "logprobs" not in self.facts.abilities:
-            raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
-        if request.schema and not (self.facts.schema and chat):
-            raise unsupported("cannot", "the endpoint does not follow JSON schemas, or not for plain texts")
-        try:
-            json.loads(request.schema or "null")
-        except ValueError:
-            raise unsupported("refused", "the schema of the request is not JSON") from None
-        return chat
 
-    async def _sampled(self, request: Generate, manner: RequestFormat, wanted: int) -> list[ParsedReply[Output]]:
-        def output(choice: ReplyChoice) -> Output:
-            found = drop_reasoning(Output(choice.text, choice.finish, self._trace(request, choice)))
-            if isinstance(found, Failure):
-                raise EndpointError(found)
-            return cut_at_length(cut_at_stop(found, request.stop), request.max_tokens)
+def is_text(prompt: Prompt) -> bool:
+    """Return whether a prompt is a plain text to continue, not a chat."""
+    return prompt.messages[0].role == "text"
 
-        replies: list[ParsedReply[Output]] = []
-        if wanted == 1 or not self.refused.several:
-            try:
-                replies = [await self._complete(request, manner, request.seed, wanted, output)]
-            except EndpointError as trouble:
-                # Some servers refuse several outputs per request.
-                if wanted == 1 or trouble.failure.reason != "refused" or trouble.status not in (400, 422):
-                    raise
-        have = sum(len(reply.texts) for reply in replies)
-        seeds = range(request.seed + have, request.seed + wanted)
-        replies += await gather_all([self._complete(request, manner, seed, 1, output) for seed in seeds])
-        self.refused.several |= have == 0
-        return replies
 
-    async def _complete(
-        self, request: Generate, manner: RequestFormat, seed: int, n: int, make: Callable[[ReplyChoice], T]
-    ) -> ParsedReply[T]:
-        path = "chat/completions" if manner.chat else "completions"
+def chat_messages(prompt: Prompt) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in prompt.messages]
 
-        def body(manner: RequestFormat) -> dict[str, Any]:
-            return request_body(self.model, request, manner, seed=seed, n=n)
 
-        def read(value: Any) -> ParsedReply[T]:
-            return ParsedReply([make(one) for one in read_choices(value, n, shown=manner.top > 0)], read_counts(value))
+def adapt_system_turn(prompt: Prompt, without: frozenset[str]) -> Prompt:
+    """Put the instructions at the beginning of the user's turn if the endpoint refuses a system turn."""
+    first, *others = prompt.messages
+    if SYSTEM_TURN not in without or first.role != "system" or not others:
+        return prompt
+    before = f"{first.content}\n\n"
+    messages = (others[0]._replace(content=before + others[0].content), *others[1:])
+    moved = (
+        one if one.message == 0 else Span(one.message - 1, one.start + shift, one.end + shift)
+        for one in prompt.passages
+        for shift in (len(before) if one.message == 1 else 0,)
+    )
+    return Prompt(messages, tuple(moved), prompt.version)
 
-        return await self.refused.ask(self.line.ask, path, manner, body, read)
 
-    def _trace(self, request: Generate, choice: ReplyChoice) -> Trace | None:
-        if request.detail == "text":
-            return None
-        if choice.steps is None and choice.text:
-            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
-        return self._traced(choice.steps or ())
+def as_text_prompt(prompt: Prompt) -> Prompt:
+    """Convert a prompt to plain text. A chat becomes paragraphs, as for any model without a chat template."""
+    if is_text(prompt):
+        return prompt
+    starts = [0]
+    for message in prompt.messages:
+        starts.append(starts[-1] + len(message.content) + 2)
+    spans = (Span(0, starts[one.message] + one.start, starts[one.message] + one.end) for one in prompt.passages)
+    text = "".join(f"{message.content}\n\n" for message in prompt.messages)
+    return Prompt((PromptMessage("text", text),), tuple(spans), prompt.version)
 
-    def _traced(self, steps: Sequence[GeneratedToken]) -> Trace:
-        """Tokens and log-probabilities. Tokens may spell out the key together, though none contains it alone."""
-        found = build_trace(steps, self.facts.vocabulary)
-        return found._replace(tokens=self.line.channel.redact_tokens(found.tokens))
 
-    async def score(self, request: Score) -> Scored:
-        prompt = self._adapt_prompt(request.prompt)
-        tokens = self._exact()
-        [parts], cut = await self._split(prompt, [request.continuation])
-        steps = await tokens.forced(self.line.ask, parts.before, parts.after)
-        usage = self._usage(len(parts.before), len(parts.after), cut)
-        return Scored(self._traced(steps), usage)
+def joined_text(prompt: Prompt) -> str:
+    return as_text_prompt(prompt).messages[0].content
 
-    async def choose(self, request: Choose) -> Chosen:
-        if not request.labels or "" in request.labels:
-            raise unsupported("bad-label", "there are no labels, or an empty one")
-        prompt = self._adapt_prompt(request.prompt)
-        if self.facts.scores:
-            return await self._by_tokens(request, prompt)
-        if request.estimator == "sequence":
-            self._exact()
-        return await self._by_text(request, prompt)
 
-    async def _by_tokens(self, request: Choose, prompt: Prompt) -> Chosen:
-        """Labels by their tokens' ids, requesting those that aren't among the likeliest one by one."""
-        tokens = self._exact()
-        parts, cut = await self._split(prompt, request.labels)
-        first = request.estimator == "first-token"
-        starts = [part.after[:1] if first else part.after for part in parts]
-        _require_distinct(request, starts)
-        before = parts[0].before
-        shown = await self._top_tokens(before) if first else ()
-        known = [share_of_token(start[0], shown) for start in starts]
-        missing = [i for i, value in enumerate(known) if value is None]
-        forced = await gather_all([tokens.forced(self.line.ask, before, starts[i]) for i in missing])
-        for i, steps in zip(missing, forced, strict=True):
-            known[i] = _joint_probability(steps)
-        return self._chosen(request, exact_shares([value or 0.0 for value in known]), len(before), cut)
+class RefusedParameters:
+    """The parameters that one endpoint refuses, as far as known."""
 
-    async def _top_tokens(self, before: list[int]) -> tuple[TokenLogprob, ...]:
-        """The likeliest next tokens; vLLM returns their ids only on request."""
-        fields = {"model": self.model, "prompt": before, "max_tokens": 1, "temperature": 0}
-        fields |= {"logprobs": max(self.facts.text_top, 1), "return_tokens_as_token_ids": True}
-        return _first_top(await self.line.ask("completions", fields, read_choices))
-
-    async def _by_text(self, request: Choose, prompt: Prompt) -> Chosen:
-        """Labels by the likeliest tokens shown, as bounds."""
-        if not self.facts.manner.top:
-            raise unsupported("no-logprobs", "the endpoint shows no log-probabilities")
-        prompt, cut = await self._fit_prompt(prompt, 1)
-        shown, counts = await self._top_after_marks(prompt, 1)
-        likeliest = max(shown, key=lambda one: one.logprob).text
-        if may_open_reasoning(likeliest) and not any(label.startswith(likeliest.strip()) for label in request.labels):
-            shown, more = await self._top_after_marks(prompt, MARK_TOKENS)
-            counts = counts.plus(more)
-        if not is_text(prompt) and not any(
-            one.text and label.startswith(one.text) for one in shown for label in request.labels
-        ):
-            # Some tokenizers begin every reply with a blank, and some servers show the tokenizer's sign for it.
-            shown = tuple(one._replace(text=one.text.lstrip(BLANKS)) for one in shown)
-        for one in shown:
-            alike = [label for label in request.labels if one.text and label.startswith(one.text)]
-            if len(alike) > 1:
-                raise unsupported(
-                    "ambiguous-labels", f"the labels {alike[0]!r} and {alike[1]!r} begin with the same token"
-                )
-        usage = self._usage(counts.prompt, max(1, counts.new), cut)
-        return Chosen(*shares_by_text(request.labels, shown), request.estimator, usage)
+    def __init__(self) -> None:
+        self.names: frozenset[str] = frozenset()
+        self.several = False
+        """Whether it refuses several outputs per request."""
 
     @property
-    def spent(self) -> Usage:
-        """What the request has cost so far, as far as the endpoint reports it."""
-        turn = self.line.turn
-        return Usage(*turn.spent, turn.seconds) if any(turn.spent) else NO_USAGE
+    def notes(self) -> tuple[str, ...]:
+        return tuple(note for name, note in _NOTES.items() if name in self.names)
 
-    async def _top_after_marks(self, prompt: Prompt, tokens: int) -> tuple[tuple[TokenLogprob, ...], TokenCounts]:
-        """The likeliest tokens where the answer begins, after marks of empty reasoning, which are among ``tokens``."""
-        chat = not is_text(prompt)
-        manner = self.facts.manner._replace(chat=chat, top=self.facts.manner.top if chat else self.facts.text_top)
-        reply = await self._complete(Generate(prompt, max_tokens=tokens), manner, 0, 1, lambda choice: choice)
-        steps = reply.texts[0].steps or ()
-        marks = count_mark_tokens([step.token.text for step in steps]) if tokens > 1 else 0
-        if reply.texts[0].finish == CONTENT_FILTER:
-            raise unsupported("refused", WITHHELD)
-        if not steps or not all(step.top for step in steps):
-            raise EndpointError(Failure("no-logprobs", "the reply came without log-probabilities"))
-        if marks is None or marks == len(steps):
-            raise unsupported(
-                "reasons-first",
-                "the model reasons before it answers: turn that off at the server, or count samples (sampled:MODEL)",
-            )
-        return steps[marks].top, reply.counts
+    async def ask(
+        self, send: SendRequest, model: str, request: Generate, form: RequestFormat, read: Callable[[Any], T],
+        *, seed: int = 0, n: int = 1,
+    ) -> T:  # fmt: skip
+        """Send a request without the parameters that the endpoint refuses.
 
-    def _usage(self, read: int, written: int, cut: int) -> Usage:
-        """The cost of the request: its replies, and those that couldn't be used before them. Unknown is 0."""
-        limit, wasted = self.facts.context_length if cut else None, self.line.turn.wasted
-        read, written = read and read + wasted.prompt, written and written + wasted.new
-        return Usage(read, written, self.line.turn.seconds, cut, limit=limit or 0, model=self.line.turn.model)
-
-    def _chosen(self, request: Choose, shares: LabelShares, before: int, cut: int) -> Chosen:
-        usage = self._usage(before, 1, cut)
-        return Chosen(*shares, request.estimator, usage)
-
-    async def _split(self, prompt: Prompt, after: Sequence[str]) -> tuple[list[TokenSplit], int]:
-        """Tokenize prompt and continuations, truncating passages if they don't fit."""
-        parts, cut = await split_tokens(self._tokens(), self.line.ask, prompt, after), 0
-        limit, room = self.facts.context_length, max(len(part.after) for part in parts) + 1
-        if limit is not None and len(parts[0].before) + room > limit:
-            prompt, cut = await self._cut(prompt, limit, room, len(parts[0].before))
-            parts = await split_tokens(self._tokens(), self.line.ask, prompt, after)
-        return parts, cut
-
-    async def _fit_prompt(self, prompt: Prompt, room: int) -> tuple[Prompt, int]:
-        """Fit the prompt with room for more tokens; also returns the number of characters cut."""
-        prompt, limit = self._adapt_prompt(prompt), self.facts.context_length
-        size = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in prompt.messages)
-        if limit is None or self.facts.tokens is None or size + MAX_TEMPLATE_TOKENS + room <= limit:
-            return prompt, 0
-        found = await self.facts.tokens.count(self.line.ask, prompt)
-        return (prompt, 0) if found + room <= limit else await self._cut(prompt, limit, room, found)
-
-    async def _cut(self, prompt: Prompt, limit: int, room: int, found: int) -> tuple[Prompt, int]:
-        shorter = None
-        if self.on_long == "cut":
-            # In a separate thread: it counts many times, and this loop has to answer it.
-            shorter = await asyncio.to_thread(fit_prompt, prompt, limit - room, self._count_outside)
-        if shorter is None:
-            raise unsupported("too-long", f"{found} tokens and {room} to come; the model reads {limit}")
-        return shorter
-
-    def _count_outside(self, prompt: Prompt) -> int:
-        return self.line.channel.run(replace(self, line=self.line.anew()).count(prompt))
-
-    def _adapt_prompt(self, prompt: Prompt) -> Prompt:
-        """The prompt as it is sent: plain text if there is no chat interface."""
-        if not self.facts.manner.chat:
-            return as_text_prompt(prompt)
-        return adapt_system_turn(prompt, self.facts.manner._replace(without=self.refused.names))
-
-    def _tokens(self) -> TokenServer:
-        if self.facts.tokens is None:
-            raise unsupported("cannot", "the endpoint does not tell tokens")
-        return self.facts.tokens
-
-    def _exact(self) -> TokenServer:
-        if not self.facts.scores:
-            raise unsupported("no-logprobs", "the endpoint does not tell how likely a given text is")
-        return self._tokens()
+        A parameter is remembered if the request succeeds without it. An error that stays the same didn't mean it.
+        """
+        path = "chat/completions" if form.chat else "completions"
+        without, last = self.names, ""
+        while True:
+            body = request_body(model, request, form._replace(without=without), seed=seed, n=n)
+            try:
+                result = await send(path, body, read)
+            except EndpointError as error:
+                name = "" if error.failure.detail == last else find_refused(error, body)
+                if not name:
+                    raise
+                without, last = without | {name}, error.failure.detail
+            else:
+                self.names |= without
+                return result
 
 
-def unsupported(reason: str, detail: str) -> EndpointError:
-    """The error for a request that this endpoint can never fulfil."""
-    return EndpointError(Failure(reason, detail, retry=False))
+def find_refused(error: EndpointError, body: dict[str, Any]) -> str:
+    """The parameter of a request that an error names first; empty if it names none.
 
-
-async def gather_all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first error is raised when all have ended, so that nothing keeps running unseen."""
-    results = await asyncio.gather(*work, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if not isinstance(result, BaseException)]
-
-
-def _first_top(found: Sequence[ReplyChoice]) -> tuple[TokenLogprob, ...]:
-    """The likeliest tokens at the first position, if shown."""
-    steps = found[0].steps
-    return steps[0].top if steps else ()
-
-
-def _joint_probability(steps: Sequence[GeneratedToken]) -> float:
-    return math.exp(sum(step.token.logprob for step in steps))
-
-
-def _require_distinct(request: Choose, starts: Sequence[list[int]]) -> None:
-    """Raise if the tokens of one label begin those of another, so they can't be distinguished."""
-    for i, start in enumerate(starts):
-        for j, other in enumerate(starts):
-            if i != j and other[: len(start)] == start:
-                names = f"{quote_short(request.labels[i])} and {quote_short(request.labels[j])}"
-                raise unsupported("ambiguous-labels", f"by {request.estimator}, {names} begin alike")
+    A temperature above 0 that is out of range stays: the user chose it, and has to choose another.
+    """
+    detail = error.failure.detail
+    present = set(body)
+    if any(message["role"] == "system" for message in body.get("messages", ())):
+        present.add(SYSTEM_TURN)
+    if error.status == 500 and SYSTEM_TURN in present and _ROLES.search(detail):
+        return SYSTEM_TURN
+    if error.status not in REFUSAL_STATUSES or error.failure.reason != "refused":
+        return ""
+    matches = {name: pattern.search(detail) for name, pattern in _NAMED.items() if name in present}
+    places = {name: match.start() for name, match in matches.items() if match}
+    if TEMPERATURE in places and body[TEMPERATURE] > LOWEST_TEMPERATURE and _RANGE.search(detail):
+        del places[TEMPERATURE]
+    if TEMPERATURE in places and body[TEMPERATURE] == 0 and _ABOVE_0.search(detail):
+        return ZERO_TEMPERATURE
+    if {TEMPERATURE, "top_p"} <= places.keys() and _CANNOT_BOTH.search(detail):
+        return "top_p"
+    return min(places, key=lambda name: places[name], default="")

@@ -6,30 +6,26 @@ tokenize texts, so it is known where a prompt ends and its continuation begins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from ragworth.llm.contract import Failure, Prompt
-from ragworth.llm.openai.errors import EndpointError, malformed_reply
-from ragworth.llm.openai.protocol import (
+from ragworth.llm.contract import Prompt
+from ragworth.llm.openai.replies import (
     GeneratedToken,
     TokenLogprob,
-    chat_messages,
-    is_text,
-    joined_text,
+    malformed_reply,
     raw_choices,
+    read_ids,
+    read_own_logprob,
+    read_prompt,
     read_token,
     replace_surrogates,
+    unsupported,
 )
-from ragworth.llm.openai.validation import MAX_ID, bounded_int, read_own_logprob
+from ragworth.llm.openai.requests import SendRequest, chat_messages, is_text, joined_text
 
-T = TypeVar("T")
-
-
-class SendRequest(Protocol):
-    """Sends a JSON body and returns the reader's result for the reply. A path from / is outside the /v1 part."""
-
-    async def __call__(self, path: str, body: dict[str, Any], read: Callable[[Any], T]) -> T: ...
+TEMPLATE_FIELDS = ("chat_template_kwargs",)
+"""Fields of ``extra_body`` that change how a chat becomes text, so they also go to functions that tokenize chats."""
 
 
 class TokenizedPrompt(NamedTuple):
@@ -73,20 +69,18 @@ async def split_tokens(
     if is_text(prompt) and (stripped := joined_text(prompt).rstrip()):
         blanks = joined_text(prompt)[len(stripped) :]
         prompt = Prompt.text(stripped)
-    reading = await tokens.read(ask, prompt)
-    if not reading.ids:
-        raise EndpointError(Failure("empty-prompt", "the prompt has no tokens to go on from", retry=False))
+    tokenized = await tokens.read(ask, prompt)
+    if not tokenized.ids:
+        raise unsupported("empty-prompt", "the prompt has no tokens to go on from")
     splits = []
     for continuation in continuations:
-        together = await tokens.ids(ask, f"{reading.text}{blanks}{continuation}", reading.whole)
-        if together[: len(reading.ids)] != reading.ids:
-            raise EndpointError(
-                Failure("boundary", "a token spans the end of the prompt and what follows it", retry=False)
-            )
-        after = together[len(reading.ids) :]
+        together = await tokens.ids(ask, f"{tokenized.text}{blanks}{continuation}", tokenized.whole)
+        if together[: len(tokenized.ids)] != tokenized.ids:
+            raise unsupported("boundary", "a token spans the end of the prompt and what follows it")
+        after = together[len(tokenized.ids) :]
         if not continuation or not after:
-            raise EndpointError(Failure("empty-continuation", "there is nothing to score", retry=False))
-        splits.append(TokenSplit(reading.ids, after))
+            raise unsupported("empty-continuation", "there is nothing to score")
+        splits.append(TokenSplit(tokenized.ids, after))
     return splits
 
 
@@ -95,10 +89,8 @@ class LlamaCppServer:
     forced by a grammar of token ids.
     """
 
-    def __init__(self, top: int = 20, template: Mapping[str, Any] | None = None) -> None:
-        self.top = top
-        self.template = dict(template or {})
-        """Fields that change the chat template."""
+    def __init__(self, extra: Mapping[str, Any]) -> None:
+        self.template = {name: extra[name] for name in TEMPLATE_FIELDS if name in extra}
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len((await self.read(ask, prompt)).ids)
@@ -106,24 +98,23 @@ class LlamaCppServer:
     async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
         text = joined_text(prompt)
         if not is_text(prompt):
-            fields = {"messages": chat_messages(prompt), **self.template}
-            text = await ask("/apply-template", fields, lambda value: _read_string(value, "prompt"))
+            text = await ask("/apply-template", {"messages": chat_messages(prompt), **self.template}, read_prompt)
         return TokenizedPrompt(text, await self.ids(ask, text, True), True)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, _read_ids)
+        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, read_ids)
 
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
-        fields = {"prompt": list(before), "n_predict": len(after), "n_probs": self.top, "temperature": 0}
+        fields = {"prompt": list(before), "n_predict": len(after), "n_probs": 20, "temperature": 0}
         fields |= {"grammar": rule, "cache_prompt": True, "response_fields": ["completion_probabilities"]}
 
         def read(value: Any) -> list[GeneratedToken]:
-            found = value.get("completion_probabilities") if isinstance(value, dict) else None
-            tokens = [read_token(one) for one in found] if isinstance(found, list) else []
-            if [one.token.id for one in tokens] != list(after):
+            entries = value.get("completion_probabilities") if isinstance(value, dict) else None
+            steps = [read_token(one) for one in entries] if isinstance(entries, list) else []
+            if [one.token.id for one in steps] != list(after):
                 raise malformed_reply("the server went on with other tokens than those it was held to")
-            return tokens
+            return steps
 
         return await ask("/completion", fields, read)
 
@@ -135,10 +126,9 @@ class VllmServer:
     same ids again.
     """
 
-    def __init__(self, model: str, template: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, model: str, extra: Mapping[str, Any]) -> None:
         self.model = model
-        self.template = dict(template or {})
-        """Fields that change the chat template."""
+        self.template = {name: extra[name] for name in TEMPLATE_FIELDS if name in extra}
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len(await self._prompt_ids(ask, prompt))
@@ -147,60 +137,35 @@ class VllmServer:
         ids = await self._prompt_ids(ask, prompt)
         if is_text(prompt):
             return TokenizedPrompt(joined_text(prompt), ids, True)
-        fields = {"model": self.model, "tokens": ids}
-        return TokenizedPrompt(
-            await ask("/detokenize", fields, lambda value: _read_string(value, "prompt")), ids, False
-        )
+        text = await ask("/detokenize", {"model": self.model, "tokens": ids}, read_prompt)
+        return TokenizedPrompt(text, ids, False)
 
     async def _prompt_ids(self, ask: SendRequest, prompt: Prompt) -> list[int]:
         if is_text(prompt):
             return await self.ids(ask, joined_text(prompt), True)
-        fields = {
-            "model": self.model,
-            "messages": chat_messages(prompt),
-            "add_generation_prompt": True,
-            **self.template,
-        }
-        return await ask("/tokenize", fields, _read_ids)
+        fields = {"model": self.model, "messages": chat_messages(prompt), "add_generation_prompt": True}
+        return await ask("/tokenize", {**fields, **self.template}, read_ids)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, _read_ids)
+        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, read_ids)
 
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         fields = {"model": self.model, "prompt": [*before, *after], "max_tokens": 1, "temperature": 0}
 
         def read(value: Any) -> list[GeneratedToken]:
-            found = raw_choices(value)[0].get("prompt_logprobs")
-            if not isinstance(found, list) or len(found) != len(before) + len(after):
+            entries = raw_choices(value)[0].get("prompt_logprobs")
+            if not isinstance(entries, list) or len(entries) != len(before) + len(after):
                 raise malformed_reply("the log-probabilities of the prompt are missing or not as many as its tokens")
-            return [_read_entry(one, token) for one, token in zip(found[len(before) :], after, strict=True)]
+            return [_read_entry(one, token) for one, token in zip(entries[len(before) :], after, strict=True)]
 
         return await ask("completions", fields | {"prompt_logprobs": 1}, read)
 
 
-def _read_entry(entry: Any, token: int) -> GeneratedToken:
+def _read_entry(position: Any, token: int) -> GeneratedToken:
     """Read one position of vLLM's prompt_logprobs: a table of token ids."""
-    found = entry.get(str(token)) if isinstance(entry, dict) else None
-    if not isinstance(found, dict):
+    entry = position.get(str(token)) if isinstance(position, dict) else None
+    if not isinstance(entry, dict):
         raise malformed_reply("a token of the prompt has no log-probability")
-    text = found.get("decoded_token")
-    return GeneratedToken(
-        TokenLogprob(
-            replace_surrogates(text) if isinstance(text, str) else "", read_own_logprob(found.get("logprob")), token
-        ),
-        (),
-    )
-
-
-def _read_ids(value: Any) -> list[int]:
-    found = value.get("tokens") if isinstance(value, dict) else None
-    if not isinstance(found, list) or any(bounded_int(one, 0, MAX_ID) is None for one in found):
-        raise malformed_reply("the reply has no list of token ids")
-    return found
-
-
-def _read_string(value: Any, name: str) -> str:
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, str):
-        raise malformed_reply(f"the reply has no text in the field {name!r}")
-    return found
+    name, logprob = entry.get("decoded_token"), read_own_logprob(entry.get("logprob"))
+    text = replace_surrogates(name) if isinstance(name, str) else ""
+    return GeneratedToken(TokenLogprob(text, logprob, token), ())

@@ -1,0 +1,458 @@
+"""Send JSON to an endpoint and read its replies: retries, one deadline for each call, and limits on replies.
+
+aiohttp speaks HTTP, in an event loop of its own thread. That works everywhere: in scripts, from many threads at once,
+and in Jupyter, where a loop is already running. The environment is read only for the location of certificates: no
+proxies, no netrc and no cookies, so that prompts and keys go only to the endpoint named. Redirects are not followed for
+the same reason. This module imports aiohttp, so it is imported only when a model is first called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import os
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from ragworth.core.errors import JobStopped, ModelError
+from ragworth.llm.contract import NO_USAGE, Failure, Usage
+from ragworth.llm.openai.api_key import ApiKey
+from ragworth.llm.openai.options import EndpointOptions
+from ragworth.llm.openai.rate_limit import RateLimiter, backoff_seconds, parse_retry_after
+from ragworth.llm.openai.replies import (
+    ALL_RETRIES,
+    EndpointError,
+    TokenCounts,
+    error_for_status,
+    malformed_reply,
+    one_line,
+    parse_reply,
+    read_counts,
+    read_model_name,
+)
+
+CONNECT_SECONDS, IDLE_SECONDS = 10.0, 5.0
+"""Timeout for connecting, and how long to keep an unused connection."""
+
+MAX_REPLY = 32 << 20
+"""Maximum bytes of a reply, both raw and decoded."""
+
+PIECE_BYTES = 1 << 18
+"""Maximum bytes decoded at a time."""
+
+THREADED_REPLY = 1 << 20
+"""Replies of more bytes are parsed in a separate thread, so that deadlines hold."""
+
+LARGE_REQUEST = 1 << 20
+"""Requests of more bytes are sent piece by piece."""
+
+PROBE_RETRIES = 3
+
+MAX_SILENT_DEADLINES = 3
+"""Deadlines in a row without a complete reply to any request after which an endpoint is given up."""
+
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
+
+T = TypeVar("T")
+
+
+class EndpointReply(NamedTuple):
+    """A decoded reply, with the only header that is used."""
+
+    status: int
+    retry_after: str | None
+    text: str
+
+
+class EndpointClient:
+    """The event loop, connections and rate limit of one endpoint. `run` and `close` may be called from any thread."""
+
+    def __init__(self, url: str, options: EndpointOptions, secret: ApiKey | None) -> None:
+        self.url = url
+        self.options = options
+        self._secret = secret
+        self.process = os.getpid()
+        """The process that it works in. A forked one has no thread for it."""
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._session: aiohttp.ClientSession | None = None
+        self._closed = False
+        self.pace = RateLimiter(options.concurrency, options.deadline)
+        self.last_reply = 0.0
+        self._silent_since: float | None = None
+        """When the first request began that timed out since the last reply."""
+        self._refused_until = 0.0
+        """Until when requests to an endpoint that was given up fail at once."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run ``work`` in the loop and wait for it. An interrupt of the waiting thread stops the work too."""
+        try:
+            future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        except BaseException:  # it was closed, or no thread can be started
+            work.close()
+            raise
+        try:
+            return future.result()
+        except CancelledError:
+            raise EndpointError(Failure("stopped", "the model was closed before the reply came")) from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._closed:
+                raise ModelError("the model was closed during a call")
+            if self._loop is None:
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(target=_run_loop, args=(loop,), name="ragworth-endpoint", daemon=True)
+                try:
+                    thread.start()
+                except BaseException:  # a loop that nobody runs would never end what close() waits for
+                    loop.close()
+                    raise
+                self._loop, self._thread = loop, thread
+            return self._loop
+
+    def hurry(self) -> None:
+        """Reject requests that wait for their turn."""
+
+        async def work() -> None:
+            self.pace.give_up()
+
+        self.run(work())
+
+    def close(self) -> None:
+        """Cancel requests under way, and release connections, loop and thread. Closing twice is harmless."""
+        with self._lock:
+            self._closed = True
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or os.getpid() != self.process:
+            return
+        if thread is threading.current_thread():  # the garbage collector ran here, and a thread can't wait for itself
+            loop.create_task(self._shut_down()).add_done_callback(lambda _: loop.stop())
+            return
+        asyncio.run_coroutine_threadsafe(self._shut_down(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+    async def _shut_down(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._session is not None:
+            await self._session.close()
+        await asyncio.sleep(0)  # let the loop close the connections
+        with suppress(RuntimeError):  # no thread can be started during interpreter shutdown
+            await asyncio.get_running_loop().shutdown_default_executor()
+
+    def call(self) -> EndpointCall:
+        """Begin a request of the caller."""
+        return EndpointCall(self, self.options.retries)
+
+    async def probe(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], T]) -> T:
+        """Send a request with its own deadline and few retries, so that users soon hear if there is no endpoint."""
+        return await EndpointCall(self, min(self.options.retries, PROBE_RETRIES)).send(path, body, read)
+
+    async def exchange(self, path: str, content: bytes | None, *, reconnect: bool = False) -> EndpointReply:
+        """Send a request once, and read the whole reply. Raises `EndpointError` if there is no readable one.
+
+        A path from / is outside the /v1 part. ``reconnect`` sends it once more if the connection closes without a word:
+        a server may close an unused connection just when a request is sent over it.
+        """
+        url = URL(self.url.removesuffix("/v1") + path if path.startswith("/") else f"{self.url}/{path}")
+        try:
+            try:
+                return await self._exchange(url, content)
+            except aiohttp.ServerDisconnectedError:
+                if not reconnect:
+                    raise
+                return await self._exchange(url, content)
+        except aiohttp.ClientConnectorError as error:
+            problem = f"no connection to {url} ({error})"
+        except aiohttp.ConnectionTimeoutError:
+            problem = f"no connection to {url} (nothing within {CONNECT_SECONDS:g} s)"
+        except aiohttp.ClientHttpProxyError as error:
+            problem = f"no connection to {url} (the proxy refuses: HTTP {error.status})"
+        except aiohttp.ClientResponseError as error:
+            problem = f"the reply is not HTTP ({error.message})"
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            problem = f"the connection broke off ({error or type(error).__name__})"
+        # Raised here, so that no traceback leads into the frames that saw the key.
+        raise EndpointError(Failure("unreachable", one_line(self.scrub(problem))), retries=ALL_RETRIES)
+
+    async def _exchange(self, url: URL, content: bytes | None) -> EndpointReply:
+        if self._session is None:
+            self._session = self._open_session()
+        is_large = content is not None and len(content) > LARGE_REQUEST
+        request = self._session.request(
+            "GET" if content is None else "POST",
+            url,
+            # Not the session's headers, which aiohttp also sends to a proxy. Only here is the key revealed.
+            headers=_HEADERS if self._secret is None else {**_HEADERS, "Authorization": self._secret.header()},
+            data=io.BytesIO(content) if content is not None and is_large else content,
+            allow_redirects=False,
+            proxy=self.options.proxy,
+        )
+        async with request as response:
+            headers = response.headers
+            body = await _read_body(response.content, ", ".join(headers.getall("Content-Encoding", ())))
+            return EndpointReply(response.status, headers.get("Retry-After"), body.decode("utf-8", "replace"))
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        """Open a session without limits of its own: those of this module apply."""
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0,
+                keepalive_timeout=IDLE_SECONDS,
+                ssl=_ssl_context() if self.url.startswith("https:") else True,
+                resolver=aiohttp.ThreadedResolver(),
+            ),
+            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+        )
+
+    def note_reply(self) -> None:
+        """Record that the endpoint answers."""
+        self.last_reply, self._silent_since = asyncio.get_running_loop().time(), None
+
+    def note_timeout(self, began: float) -> JobStopped | None:
+        """Slow down after a request without a reply; an error if the endpoint is given up."""
+        self.pace.slower(began, alone=self.last_reply <= began)
+        now, deadline = asyncio.get_running_loop().time(), self.options.deadline
+        if self._silent_since is None:
+            self._silent_since = max(began, self.last_reply)
+        if now - self._silent_since < MAX_SILENT_DEADLINES * deadline:
+            return None
+        self._refused_until = now + deadline
+        return self.silence_error(now)
+
+    def silence_error(self, now: float) -> JobStopped | None:
+        """The error for an endpoint that was given up; None for any other."""
+        if now >= self._refused_until:
+            return None
+        return JobStopped(
+            f"{urlsplit(self.url).netloc} has completed no reply for {MAX_SILENT_DEADLINES} deadlines of "
+            f"{self.options.deadline:g} s\n  to do: is the server stuck? If it is only slow, the option deadline "
+            "allows more time; then run the same again to go on"
+        )
+
+    def scrub(self, text: str) -> str:
+        """Remove the key from a text."""
+        return text if self._secret is None else self._secret.scrub(text)
+
+    def redact(self, value: Any, text: str) -> Any:
+        """Remove the key from a reply, of which ``text`` is the JSON."""
+        return value if self._secret is None else self._secret.redact(value, text)
+
+    def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
+        """Remove tokens that spell out the key."""
+        return tuple(tokens) if self._secret is None else self._secret.redact_tokens(tokens)
+
+
+class EndpointCall:
+    """One request of the caller, and all HTTP requests for it, which share its deadline.
+
+    The clock starts when the first of them is let through, because waiting in our own queue is not the endpoint's
+    fault.
+    """
+
+    def __init__(self, client: EndpointClient, retries: int) -> None:
+        self.client = client
+        self._retries = retries
+        self._began: float | None = None
+        self._sent: float | None = None
+        """When the request under way was sent; None between requests."""
+        self._last: EndpointError | None = None
+        self.counts = TokenCounts()
+        """The tokens of all replies, as far as they are reported."""
+        self.wasted = TokenCounts()
+        """Those of replies that couldn't be used."""
+        self.model = ""
+        """The name under which the last reply came."""
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._began is None else time.monotonic() - self._began
+
+    @property
+    def spent(self) -> Usage:
+        """The cost of the call so far, as far as the endpoint reports it."""
+        return Usage(*self.counts, self.seconds) if any(self.counts) else NO_USAGE
+
+    async def send(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], T]) -> T:
+        """POST ``body``, or GET without one, with retries, and return ``read`` of the reply, or raise `EndpointError`.
+
+        Raises `JobStopped` if no request had a reply for several deadlines.
+        """
+        content, place = encode_body(body), None
+        if self._began is None:
+            place = await self.client.pace.enter()
+            self._began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._left):
+                return await self._try(path, content, read, place)
+        except TimeoutError:
+            stopped = self.client.note_timeout(self._sent) if self._sent is not None else None
+            failure = Failure("timed-out", f"no complete reply within {self.client.options.deadline:g} s")
+            raise stopped or (self._last if self._sent is None else None) or EndpointError(failure) from None
+
+    @property
+    def _left(self) -> float:
+        return self.client.options.deadline - self.seconds
+
+    async def _try(self, path: str, content: bytes | None, read: Callable[[Any], T], place: float | None) -> T:
+        """Send a request until a reply can be used. ``place``: when it was let through already."""
+        pace, attempts = self.client.pace, 0
+        self._sent, self._last = None, None
+        while True:
+            attempts += 1
+            began = place or await pace.enter(again=True)
+            self._sent, place = began, None
+            try:
+                if stopped := self.client.silence_error(began):
+                    raise stopped
+                result = await self._attempt(path, content, read, is_first=attempts == 1)
+                pace.faster()
+                return result
+            except EndpointError as error:
+                if error.is_overload:
+                    pace.slower(began)
+                if error.wait is not None:
+                    pace.pause(error.wait)
+                self._sent, self._last = None, error
+                wait = backoff_seconds(attempts) if error.wait is None else error.wait
+                if attempts > min(error.retries, self._retries) or wait > self._left:
+                    raise
+            finally:
+                pace.leave()
+            await asyncio.sleep(wait)
+
+    async def _attempt(self, path: str, content: bytes | None, read: Callable[[Any], T], is_first: bool) -> T:
+        reply = await self.client.exchange(path, content, reconnect=is_first)
+        self.client.note_reply()
+        if len(reply.text) > THREADED_REPLY:
+            return await asyncio.to_thread(self.understand, reply, read)
+        return self.understand(reply, read)
+
+    def understand(self, reply: EndpointReply, read: Callable[[Any], T]) -> T:
+        """Read a reply, and count its tokens."""
+        try:
+            if not 200 <= reply.status < 300:
+                raise error_for_status(reply.status, reply.text, self.client.scrub)
+            value = parse_reply(reply.text, self.client.scrub)
+        except EndpointError as error:
+            if error.is_overload and error.retries:
+                error.wait = parse_retry_after(reply.retry_after)
+            raise
+        counts = TokenCounts()
+        try:
+            value = self.client.redact(value, reply.text)
+            counts = read_counts(value)
+            result = read(value)
+        except EndpointError:
+            self.wasted = self.wasted.plus(counts)
+            raise
+        except RecursionError:
+            raise malformed_reply("the reply is nested too deeply") from None
+        finally:
+            self.counts = self.counts.plus(counts)
+        self.model = read_model_name(value) or self.model
+        return result
+
+
+def encode_body(body: dict[str, Any] | None) -> bytes | None:
+    """Encode the JSON of a request, rejecting lone surrogates."""
+    try:
+        return None if body is None else json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise EndpointError(Failure("refused", "the prompt contains a lone surrogate", retry=False)) from None
+
+
+async def _read_body(content: aiohttp.StreamReader, encodings: str) -> bytearray:
+    """Decode the reply piece by piece; between pieces the event loop runs, so that deadlines hold."""
+    decoder, body, received = decoder_for(encodings), bytearray(), 0
+    too_large = EndpointError(Failure("malformed", f"the reply has more than {MAX_REPLY >> 20} MiB"))
+    async for chunk in content.iter_any():
+        received += len(chunk)
+        if received > MAX_REPLY:
+            raise too_large
+        for piece in (chunk,) if decoder is None else decoder.decode(chunk):
+            body += piece
+            if len(body) > MAX_REPLY:
+                raise too_large
+            if decoder is not None and len(piece) == PIECE_BYTES:
+                await asyncio.sleep(0)
+    if decoder is not None and received:
+        decoder.finish()
+    return body
+
+
+class ReplyDecoder:
+    """Decodes one layer of gzip piece by piece, so that a limit on the decoded size is enforced before it is exceeded.
+
+    Bytes after its end are ignored. A few kilobytes of gzip can stand for gigabytes, and layers multiply: everything
+    else is rejected without decoding a byte.
+    """
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(31)  # gzip
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Yield the decoded bytes in pieces of at most `PIECE_BYTES`."""
+        try:
+            # A full piece may have more behind it, even if all input is consumed.
+            size = PIECE_BYTES
+            while (data or size == PIECE_BYTES) and not self._stream.eof:
+                piece = self._stream.decompress(data, PIECE_BYTES)
+                data, size = self._stream.unconsumed_tail, len(piece)
+                yield piece
+        except zlib.error:
+            raise malformed_reply("the reply is compressed and damaged") from None
+
+    def finish(self) -> None:
+        """Raise if the end is missing."""
+        if not self._stream.eof:
+            raise malformed_reply("the reply is compressed and cut short")
+
+
+def decoder_for(encodings: str) -> ReplyDecoder | None:
+    """Return the decoder for a ``Content-Encoding`` header; None if nothing is compressed."""
+    names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
+    if not names:
+        return None
+    if names not in (["gzip"], ["x-gzip"]):
+        raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip can")
+    return ReplyDecoder()
+
+
+def _ssl_context() -> ssl.SSLContext:
+    """Certificates named by the environment, as many companies have their own; otherwise those of certifi."""
+    if os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context()
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
