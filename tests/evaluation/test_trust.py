@@ -13,7 +13,7 @@ from ragworth import evaluate
 from ragworth.cli import main
 from ragworth.core.errors import FormatError, InputError
 from ragworth.evaluation.plan import plan_evaluation
-from ragworth.evaluation.trust_checks import CONSENT_FILE, remote_host
+from ragworth.evaluation.trust_checks import CONSENT_FILE, remote_hosts
 from ragworth.llm.openai.options import ModelAddress
 from ragworth.workspace import config
 from ragworth.workspace.config import ModelSpec
@@ -183,7 +183,16 @@ def test_a_server_gets_nothing_without_consent_and_texts_and_key_with_it(
     ],
 )
 def test_the_host_that_gets_a_models_prompts(use: str, host: str) -> None:
-    assert remote_host(ModelSpec(use)) == host
+    assert remote_hosts(ModelSpec(use)) == [host] * bool(host)
+
+
+def test_a_proxy_gets_texts_too(tmp_path: Path) -> None:
+    local = "openai:toy@http://localhost:8000"
+    for use in (local, f"sampled:{local}"):
+        assert remote_hosts(ModelSpec(use, {"proxy": "http://Proxy.example:3128"})) == ["proxy.example"]
+    folder = workspace(tmp_path / "w")
+    change(folder, "k = 2", f'k = 2\nmodel = {{use = "{local}", proxy = "http://proxy.example:3128"}}')
+    assert "--allow-server proxy.example" in refused(folder)
 
 
 def test_a_server_that_the_user_names_needs_no_consent(tmp_path: Path, models: Models, settings: Path) -> None:

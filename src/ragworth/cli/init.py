@@ -67,11 +67,11 @@ def judging_kinds() -> dict[str, dict[str, str]]:
 
 def _allow_server(file: Path, model: str) -> None:
     """Remember that the file may name the server of a model that the user gave."""
-    from ragworth.evaluation.trust_checks import ServerConsent, remote_host
+    from ragworth.evaluation.trust_checks import ServerConsent, remote_hosts
     from ragworth.workspace import config
 
-    if host := remote_host(asked := config.ModelSpec(model)):
-        consent = ServerConsent(config.read(file), [host])
+    if hosts := remote_hosts(asked := config.ModelSpec(model)):
+        consent = ServerConsent(config.read(file), hosts)
         consent.check(asked)
         consent.remember()
 

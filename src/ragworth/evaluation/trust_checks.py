@@ -51,18 +51,18 @@ class ServerConsent:
         self._new: set[str] = set()
 
     def check(self, model: ModelSpec) -> None:
-        """Refuse a model on a server that the file names and the user hasn't allowed."""
-        host = remote_host(model)
-        if not host or model.chosen or not self._foreign:
+        """Refuse a model on a server, or behind a proxy, that the file names and the user hasn't allowed."""
+        if model.chosen or not self._foreign:
             return
-        if host in self._allowed:
-            self._new.add(host)
-        elif host not in _load_hosts().get(self._file, []):
-            key = model.options.get("key_variable")
-            raise InputError(
-                f"{host} would be sent texts and {f'the key in {key}' if key else 'your API key'}",
-                remedy=f"if you trust this file, add --allow-server {shlex.quote(host)} (remembered for this file)",
-            )
+        for host in remote_hosts(model):
+            if host in self._allowed:
+                self._new.add(host)
+            elif host not in _load_hosts().get(self._file, []):
+                key = model.options.get("key_variable")
+                raise InputError(
+                    f"{host} would be sent texts and {f'the key in {key}' if key else 'your API key'}",
+                    remedy=f"if you trust this file, add --allow-server {shlex.quote(host)} (remembered for this file)",
+                )
 
     def remember(self) -> None:
         """Store new permissions."""
@@ -76,21 +76,22 @@ class ServerConsent:
         self._new = set()
 
 
-def remote_host(model: ModelSpec) -> str:
-    """The host that gets a model's prompts; empty for this machine. A third-party backend stands for its host."""
+def remote_hosts(model: ModelSpec) -> list[str]:
+    """The hosts other than this machine that get a model's prompts: its server, and its proxy. A third-party backend
+    stands for its host.
+    """
     kind, _, rest = model.use.partition(":")
     if kind == "sampled":
-        return remote_host(ModelSpec(rest))
+        return remote_hosts(ModelSpec(rest, model.options))
     if kind != "openai":
-        return kind if kind in MODELS and kind not in LOCAL_BACKENDS else ""
-    from ragworth.llm.openai.options import parse_address
+        return [kind] if kind in MODELS and kind not in LOCAL_BACKENDS else []
+    from ragworth.llm.openai.options import is_loopback, parse_address, proxy_host
 
-    try:
-        address = parse_address(rest)
-    except ModelError:
-        return ""  # opening it reports what is wrong
+    hosts = [proxy_host(str(model.options.get("proxy", "")))]
+    with suppress(ModelError):  # opening it reports what is wrong
+        hosts.append(parse_address(rest).host)
     # Letters of other alphabets may look like those of a known host.
-    return "" if address.is_loopback else address.host.encode("ascii", "backslashreplace").decode()
+    return [host.encode("ascii", "backslashreplace").decode() for host in hosts if host and not is_loopback(host)]
 
 
 def _load_hosts() -> dict[str, list[str]]:
@@ -120,7 +121,7 @@ def check_trust(space: Workspace, consent: ServerConsent, problems: Problems) ->
     models += [(where, ModelSpec(model)) for where, step in steps for model in step.models() if model]
     for where, asked in models:
         problems.of(partial(consent.check, asked), *where)
-    if not any(remote_host(asked) for _, asked in models):
+    if not any(remote_hosts(asked) for _, asked in models):
         return
     for where, path in (*_collection_files(space), *_setting_files(space, steps)):
         if not is_inside(path, space.folder):

@@ -23,6 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
 
@@ -150,7 +151,8 @@ class Endpoint:
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; whether the connection stays."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        method, path, _ = head[0].split(" ")
+        method, target, _ = head[0].split(" ")
+        path = urlsplit(target).path  # a proxy is asked for a whole address
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)}
         content = await reader.readexactly(int(headers.get("content-length", 0)))
         number = -1

@@ -19,11 +19,11 @@ import zlib
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
-from yarl import URL
 
 from ragworth.core.errors import JobStopped, ModelError
 from ragworth.llm.contract import NO_USAGE, Failure, Usage
@@ -173,14 +173,31 @@ class EndpointClient:
         A path from / is outside the /v1 part. ``reconnect`` sends it once more if the connection closes without a word:
         a server may close an unused connection just when a request is sent over it.
         """
-        url = URL(self.url.removesuffix("/v1") + path if path.startswith("/") else f"{self.url}/{path}")
+        url = self.url.removesuffix("/v1") + path if path.startswith("/") else f"{self.url}/{path}"
+        method = "GET" if content is None else "POST"
         try:
-            try:
-                return await self._exchange(url, content)
-            except aiohttp.ServerDisconnectedError:
-                if not reconnect:
-                    raise
-                return await self._exchange(url, content)
+            for is_last in (not reconnect, True):
+                try:
+                    async with self._open_session().request(
+                        method,
+                        url,
+                        # Not the session's headers, which aiohttp also sends to a proxy. Only here is the key revealed.
+                        headers=_HEADERS
+                        if self._secret is None
+                        else {**_HEADERS, "Authorization": self._secret.header()},
+                        data=io.BytesIO(content) if content and len(content) > LARGE_REQUEST else content,
+                        proxy=self.options.proxy,
+                        allow_redirects=False,
+                    ) as response:
+                        headers = response.headers
+                        body = await _read_body(response.content, ", ".join(headers.getall("Content-Encoding", ())))
+                        return EndpointReply(
+                            response.status, headers.get("Retry-After"), body.decode("utf-8", "replace")
+                        )
+                except aiohttp.ServerDisconnectedError:
+                    if is_last:
+                        raise
+            raise AssertionError  # the last one returns or raises
         except aiohttp.ClientConnectorError as error:
             problem = f"no connection to {url} ({error})"
         except aiohttp.ConnectionTimeoutError:
@@ -194,38 +211,22 @@ class EndpointClient:
         # Raised here, so that no traceback leads into the frames that saw the key.
         raise EndpointError(Failure("unreachable", one_line(self.scrub(problem))), retries=ALL_RETRIES)
 
-    async def _exchange(self, url: URL, content: bytes | None) -> EndpointReply:
-        if self._session is None:
-            self._session = self._open_session()
-        is_large = content is not None and len(content) > LARGE_REQUEST
-        request = self._session.request(
-            "GET" if content is None else "POST",
-            url,
-            # Not the session's headers, which aiohttp also sends to a proxy. Only here is the key revealed.
-            headers=_HEADERS if self._secret is None else {**_HEADERS, "Authorization": self._secret.header()},
-            data=io.BytesIO(content) if content is not None and is_large else content,
-            allow_redirects=False,
-            proxy=self.options.proxy,
-        )
-        async with request as response:
-            headers = response.headers
-            body = await _read_body(response.content, ", ".join(headers.getall("Content-Encoding", ())))
-            return EndpointReply(response.status, headers.get("Retry-After"), body.decode("utf-8", "replace"))
-
     def _open_session(self) -> aiohttp.ClientSession:
-        """Open a session without limits of its own: those of this module apply."""
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                keepalive_timeout=IDLE_SECONDS,
-                ssl=_ssl_context() if self.url.startswith("https:") else True,
-                resolver=aiohttp.ThreadedResolver(),
-            ),
-            timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-        )
+        """The session of the loop, opened when it is first needed; without limits of its own: those here apply."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0,
+                    keepalive_timeout=IDLE_SECONDS,
+                    ssl=_ssl_context() if self.url.startswith("https:") else True,
+                    resolver=aiohttp.ThreadedResolver(),
+                ),
+                timeout=aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+            )
+        return self._session
 
     def note_reply(self) -> None:
         """Record that the endpoint answers."""
@@ -276,9 +277,6 @@ class EndpointCall:
         self.client = client
         self._retries = retries
         self._began: float | None = None
-        self._sent: float | None = None
-        """When the request under way was sent; None between requests."""
-        self._last: EndpointError | None = None
         self.counts = TokenCounts()
         """The tokens of all replies, as far as they are reported."""
         self.wasted = TokenCounts()
@@ -300,55 +298,55 @@ class EndpointCall:
 
         Raises `JobStopped` if no request had a reply for several deadlines.
         """
-        content, place = encode_body(body), None
+        client, pace, content = self.client, self.client.pace, encode_body(body)
+        place: float | None = None  # when it was let through
+        last: EndpointError | None = None
         if self._began is None:
-            place = await self.client.pace.enter()
+            place = await pace.enter()
             self._began = time.monotonic()
         try:
             async with asyncio.timeout(self._left):
-                return await self._try(path, content, read, place)
+                for attempt in count(1):
+                    place = place or await pace.enter(again=True)
+                    try:
+                        if stopped := client.silence_error(place):
+                            raise stopped
+                        reply = await client.exchange(path, content, reconnect=attempt == 1)
+                        client.note_reply()
+                        if len(reply.text) > THREADED_REPLY:
+                            result = await asyncio.to_thread(self.understand, reply, read)
+                        else:
+                            result = self.understand(reply, read)
+                        pace.faster()
+                        return result
+                    except EndpointError as error:
+                        last = error
+                        wait = self._wait_before_retry(error, place, attempt)
+                    finally:
+                        pace.leave()
+                    place = None
+                    await asyncio.sleep(wait)
         except TimeoutError:
-            stopped = self.client.note_timeout(self._sent) if self._sent is not None else None
-            failure = Failure("timed-out", f"no complete reply within {self.client.options.deadline:g} s")
-            raise stopped or (self._last if self._sent is None else None) or EndpointError(failure) from None
+            failure = Failure("timed-out", f"no complete reply within {client.options.deadline:g} s")
+            if place is None:  # waiting, not for a reply
+                raise last or EndpointError(failure) from None
+            raise client.note_timeout(place) or EndpointError(failure) from None
+        raise AssertionError  # the loop has no end
 
     @property
     def _left(self) -> float:
         return self.client.options.deadline - self.seconds
 
-    async def _try(self, path: str, content: bytes | None, read: Callable[[Any], T], place: float | None) -> T:
-        """Send a request until a reply can be used. ``place``: when it was let through already."""
-        pace, attempts = self.client.pace, 0
-        self._sent, self._last = None, None
-        while True:
-            attempts += 1
-            began = place or await pace.enter(again=True)
-            self._sent, place = began, None
-            try:
-                if stopped := self.client.silence_error(began):
-                    raise stopped
-                result = await self._attempt(path, content, read, is_first=attempts == 1)
-                pace.faster()
-                return result
-            except EndpointError as error:
-                if error.is_overload:
-                    pace.slower(began)
-                if error.wait is not None:
-                    pace.pause(error.wait)
-                self._sent, self._last = None, error
-                wait = backoff_seconds(attempts) if error.wait is None else error.wait
-                if attempts > min(error.retries, self._retries) or wait > self._left:
-                    raise
-            finally:
-                pace.leave()
-            await asyncio.sleep(wait)
-
-    async def _attempt(self, path: str, content: bytes | None, read: Callable[[Any], T], is_first: bool) -> T:
-        reply = await self.client.exchange(path, content, reconnect=is_first)
-        self.client.note_reply()
-        if len(reply.text) > THREADED_REPLY:
-            return await asyncio.to_thread(self.understand, reply, read)
-        return self.understand(reply, read)
+    def _wait_before_retry(self, error: EndpointError, began: float, attempt: int) -> float:
+        """Seconds to wait before the next attempt; raises the error if there is none."""
+        if error.is_overload:
+            self.client.pace.slower(began)
+        if error.wait is not None:
+            self.client.pace.pause(error.wait)
+        wait = backoff_seconds(attempt) if error.wait is None else error.wait
+        if attempt > min(error.retries, self._retries) or wait > self._left:
+            raise error
+        return wait
 
     def understand(self, reply: EndpointReply, read: Callable[[Any], T]) -> T:
         """Read a reply, and count its tokens."""

@@ -91,7 +91,8 @@ class EndpointRequest:
         request = replace(request, prompt=prompt)
         is_sampled = request.temperature > 0 or TEMPERATURE in self.refused.names
         number = request.n if is_sampled else 1
-        replies = await self._sample(request, number, is_traced=request.detail == "logprobs")
+        ask = self._complete if number == 1 else self._sample
+        replies = await ask(request, request.seed, number, is_traced=request.detail == "logprobs")
         outputs = [self._output(request, choice) for reply in replies for choice in reply.choices][:number]
         # A total with an unknown part is unknown: 0.
         prompts, news = (list(column) for column in zip(*(reply.counts for reply in replies), strict=True))
@@ -111,23 +112,24 @@ class EndpointRequest:
         except ValueError:
             raise unsupported("refused", "the schema of the request is not JSON") from None
 
-    async def _sample(self, request: Generate, number: int, is_traced: bool) -> list[ParsedReply]:
+    async def _sample(self, request: Generate, seed: int, n: int, is_traced: bool) -> list[ParsedReply]:
         """Request several outputs at once, and those that don't come one by one."""
         replies: list[ParsedReply] = []
-        if number == 1 or not self.refused.several:
+        if not self.refused.several:
             try:
-                replies = [await self._complete(request, request.seed, number, is_traced)]
+                replies = await self._complete(request, seed, n, is_traced)
             except EndpointError as error:
                 # Some servers refuse several outputs per request.
-                if number == 1 or error.failure.reason != "refused" or error.status not in (400, 422):
+                if error.failure.reason != "refused" or error.status not in (400, 422):
                     raise
         first = sum(len(reply.choices) for reply in replies)
-        seeds = range(request.seed + first, request.seed + number)
-        replies += await gather_all([self._complete(request, seed, 1, is_traced) for seed in seeds])
         self.refused.several |= first == 0
-        return replies
+        seeds = range(seed + first, seed + n)
+        others = await gather_all([self._complete(request, seed, 1, is_traced) for seed in seeds])
+        return replies + [reply for [reply] in others]
 
-    async def _complete(self, request: Generate, seed: int, n: int, is_traced: bool) -> ParsedReply:
+    async def _complete(self, request: Generate, seed: int, n: int, is_traced: bool) -> list[ParsedReply]:
+        """Request ``n`` texts at once."""
         is_chat = self.facts.form.chat and not is_text(request.prompt)
         top = (self.facts.form.top if is_chat else self.facts.text_top) if is_traced else 0
 
@@ -135,7 +137,7 @@ class EndpointRequest:
             return ParsedReply(read_choices(value, n, shown=top > 0), read_counts(value))
 
         form = self.facts.form._replace(chat=is_chat, top=top)
-        return await self.refused.ask(self.call.send, self.model, request, form, read, seed=seed, n=n)
+        return [await self.refused.ask(self.call.send, self.model, request, form, read, seed=seed, n=n)]
 
     def _output(self, request: Generate, choice: ReplyChoice) -> Output:
         trace = None
@@ -216,7 +218,7 @@ class EndpointRequest:
 
     async def _top_after_marks(self, prompt: Prompt, tokens: int) -> tuple[tuple[TokenLogprob, ...], TokenCounts]:
         """The likeliest tokens where the answer begins, after marks of empty reasoning, which are among ``tokens``."""
-        reply = await self._complete(Generate(prompt, max_tokens=tokens), 0, 1, is_traced=True)
+        [reply] = await self._complete(Generate(prompt, max_tokens=tokens), 0, 1, is_traced=True)
         steps = reply.choices[0].steps or ()
         marks = count_mark_tokens([step.token.text for step in steps]) if tokens > 1 else 0
         if reply.choices[0].finish == CONTENT_FILTER:
