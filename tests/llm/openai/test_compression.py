@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragworth.llm.openai.client import PIECE_BYTES, decoder_for
+from ragworth.llm.openai.client import PIECE_BYTES, decompress, is_gzip
 from ragworth.llm.openai.replies import EndpointError
 
 
@@ -18,33 +17,24 @@ def compressed(data: bytes) -> bytes:
     return maker.compress(data) + maker.flush()
 
 
-def decoded(chunks: Iterable[bytes]) -> bytes:
-    decoder = decoder_for("gzip")
-    assert decoder is not None
-    found = b"".join(piece for chunk in chunks for piece in decoder.decode(chunk))
-    decoder.finish()
-    return found
-
-
 @given(st.binary(max_size=300), st.integers(1, 20), st.binary(max_size=3))
 def test_chunks_of_any_size(data: bytes, size: int, after: bytes) -> None:
-    packed = compressed(data) + after
+    packed, stream = compressed(data) + after, zlib.decompressobj(31)
     chunks = [packed[start : start + size] for start in range(0, len(packed), size)]
-    assert decoded(chunks) == data
+    assert b"".join(piece for chunk in chunks for piece in decompress(stream, chunk)) == data
+    assert stream.eof
 
 
 def test_pieces_have_a_size() -> None:
     data = bytes(5 * PIECE_BYTES + 1)
-    decoder = decoder_for("gzip")
-    assert decoder is not None
-    sizes = [len(piece) for piece in decoder.decode(compressed(data))]
+    sizes = [len(piece) for piece in decompress(zlib.decompressobj(31), compressed(data))]
     assert sum(sizes) == len(data)
     assert max(sizes) == PIECE_BYTES
 
 
 @pytest.mark.parametrize("encoding", ["", "identity", " Identity , identity"])
 def test_nothing_to_decode(encoding: str) -> None:
-    assert decoder_for(encoding) is None
+    assert not is_gzip(encoding)
 
 
 @pytest.mark.parametrize(
@@ -53,16 +43,11 @@ def test_nothing_to_decode(encoding: str) -> None:
 )
 def test_one_layer_and_no_other_form(encoding: str) -> None:
     with pytest.raises(EndpointError, match="malformed"):
-        decoder_for(encoding)
+        is_gzip(encoding)
 
 
-@pytest.mark.parametrize("damage", ["cut short", "damaged"])
-def test_damage(damage: str) -> None:
+def test_damage() -> None:
     packed = bytearray(compressed(bytes(range(256)) * 9))
-    if damage == "cut short":
-        del packed[-20:]
-    else:
-        packed[2:6] = b"\xff\xff\xff\xff"
-    with pytest.raises(EndpointError) as caught:
-        decoded([bytes(packed)])
-    assert caught.value.failure.reason == "malformed"
+    packed[2:6] = b"\xff\xff\xff\xff"
+    with pytest.raises(EndpointError, match="malformed"):
+        list(decompress(zlib.decompressobj(31), bytes(packed)))

@@ -123,6 +123,7 @@ def raw(*headers: bytes, body: bytes = GOOD_BODY, start: bytes = b"HTTP/1.1 200 
         raw(b"Content-Length: 3", start=b"HTTP/1.1 99999999999999999999 OK"),
         raw(b"Upgrade: x", start=b"HTTP/1.1 101 Switching", body=b""),
         raw(b"Content-Encoding: gzip", b"Content-Length: 0", body=b""),
+        Act(body=packed(GOOD_BODY)[:-20], headers={"Content-Encoding": "gzip"}),
         Act(raw=b"\x00\xff" * 1000),
         Act(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
     ],

@@ -13,11 +13,6 @@ DEFAULT_VOCABULARY = 300_000
 """Assumed size of an unknown vocabulary: more than any model in use has, so that bounds hold."""
 
 
-class EntropyBounds(NamedTuple):
-    low: float
-    high: float
-
-
 class LabelShares(NamedTuple):
     """A probability for each label, with lower and upper bounds."""
 
@@ -26,7 +21,7 @@ class LabelShares(NamedTuple):
     high: tuple[float, ...]
 
 
-def entropy_bounds(top: Sequence[float], vocabulary: int, others: Iterable[float] = ()) -> EntropyBounds:
+def entropy_bounds(top: Sequence[float], vocabulary: int, others: Iterable[float] = ()) -> tuple[float, float]:
     """Bounds of the entropy, in nats, of a distribution whose likeliest tokens are visible.
 
     ``top`` are the log-probabilities of the likeliest tokens, ``others`` those of other known tokens, which are less
@@ -39,11 +34,11 @@ def entropy_bounds(top: Sequence[float], vocabulary: int, others: Iterable[float
     hidden = max(0.0, 1.0 - math.fsum(seen))
     most = math.exp(min(top))
     if hidden <= 0.0 or most < 1e-300:  # dividing by less would overflow
-        return EntropyBounds(visible, visible)
+        return visible, visible
     full = math.floor(hidden / most)
     low = visible + full * _entropy_term(most) + _entropy_term(max(0.0, hidden - full * most))
     unseen = max(vocabulary - len(seen), math.ceil(hidden / most), 1)
-    return EntropyBounds(low, max(low, visible + unseen * _entropy_term(hidden / unseen)))
+    return low, max(low, visible + unseen * _entropy_term(hidden / unseen))
 
 
 def _entropy_term(p: float) -> float:

@@ -128,11 +128,7 @@ class EndpointClient:
 
     def hurry(self) -> None:
         """Reject requests that wait for their turn."""
-
-        async def work() -> None:
-            self.pace.give_up()
-
-        self.run(work())
+        self._running_loop().call_soon_threadsafe(self.pace.give_up)
 
     def close(self) -> None:
         """Cancel requests under way, and release connections, loop and thread. Closing twice is harmless."""
@@ -383,60 +379,46 @@ def encode_body(body: dict[str, Any] | None) -> bytes | None:
 
 
 async def _read_body(content: aiohttp.StreamReader, encodings: str) -> bytearray:
-    """Decode the reply piece by piece; between pieces the event loop runs, so that deadlines hold."""
-    decoder, body, received = decoder_for(encodings), bytearray(), 0
-    too_large = EndpointError(Failure("malformed", f"the reply has more than {MAX_REPLY >> 20} MiB"))
+    """Read a reply, decoded piece by piece; between pieces the event loop runs, so that deadlines hold."""
+    is_compressed, body, received = is_gzip(encodings), bytearray(), 0
+    stream = zlib.decompressobj(31)
     async for chunk in content.iter_any():
         received += len(chunk)
-        if received > MAX_REPLY:
-            raise too_large
-        for piece in (chunk,) if decoder is None else decoder.decode(chunk):
+        for piece in decompress(stream, chunk) if is_compressed else (chunk,):
             body += piece
             if len(body) > MAX_REPLY:
-                raise too_large
-            if decoder is not None and len(piece) == PIECE_BYTES:
+                break
+            if len(piece) == PIECE_BYTES:
                 await asyncio.sleep(0)
-    if decoder is not None and received:
-        decoder.finish()
+        if max(received, len(body)) > MAX_REPLY:
+            raise EndpointError(Failure("malformed", f"the reply has more than {MAX_REPLY >> 20} MiB"))
+    if is_compressed and received and not stream.eof:
+        raise malformed_reply("the reply is compressed and cut short")
     return body
 
 
-class ReplyDecoder:
-    """Decodes one layer of gzip piece by piece, so that a limit on the decoded size is enforced before it is exceeded.
+def is_gzip(encodings: str) -> bool:
+    """Return whether a reply is compressed, by its ``Content-Encoding``.
 
-    Bytes after its end are ignored. A few kilobytes of gzip can stand for gigabytes, and layers multiply: everything
-    else is rejected without decoding a byte.
+    A few kilobytes of gzip can stand for gigabytes, and layers multiply: more than one layer is rejected unread.
     """
-
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(31)  # gzip
-
-    def decode(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decoded bytes in pieces of at most `PIECE_BYTES`."""
-        try:
-            # A full piece may have more behind it, even if all input is consumed.
-            size = PIECE_BYTES
-            while (data or size == PIECE_BYTES) and not self._stream.eof:
-                piece = self._stream.decompress(data, PIECE_BYTES)
-                data, size = self._stream.unconsumed_tail, len(piece)
-                yield piece
-        except zlib.error:
-            raise malformed_reply("the reply is compressed and damaged") from None
-
-    def finish(self) -> None:
-        """Raise if the end is missing."""
-        if not self._stream.eof:
-            raise malformed_reply("the reply is compressed and cut short")
-
-
-def decoder_for(encodings: str) -> ReplyDecoder | None:
-    """Return the decoder for a ``Content-Encoding`` header; None if nothing is compressed."""
     names = [name for name in (one.strip().lower() for one in encodings.split(",")) if name not in ("", "identity")]
-    if not names:
-        return None
-    if names not in (["gzip"], ["x-gzip"]):
+    if names and names not in (["gzip"], ["x-gzip"]):
         raise malformed_reply("the reply is compressed in a way that can't be read; one layer of gzip can")
-    return ReplyDecoder()
+    return bool(names)
+
+
+def decompress(stream: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """Yield decoded bytes in pieces of at most `PIECE_BYTES`. Bytes after the end of the stream are ignored."""
+    size = PIECE_BYTES
+    try:
+        # A full piece may have more behind it, even if all input is consumed.
+        while (data or size == PIECE_BYTES) and not stream.eof:
+            piece = stream.decompress(data, PIECE_BYTES)
+            data, size = stream.unconsumed_tail, len(piece)
+            yield piece
+    except zlib.error:
+        raise malformed_reply("the reply is compressed and damaged") from None
 
 
 def _ssl_context() -> ssl.SSLContext:

@@ -111,7 +111,7 @@ class EndpointProbe:
         tokens: TokenServer | None = VllmServer(self.model, extra) if listing.is_vllm else None
         context, template, quantisation = listing.context_length, "", ""
         if listing.owner == "llamacpp":
-            tokens, quantisation = LlamaCppServer(extra), listing.quantisation
+            tokens, quantisation = LlamaCppServer(self.model, extra), listing.quantisation
             properties = await self._read(("refused", "unauthorised", "malformed"), "/props", read_properties)
             context, template = properties or (None, "")
             context = context or listing.context_length

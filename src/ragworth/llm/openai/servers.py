@@ -6,8 +6,9 @@ tokenize texts, so it is known where a prompt ends and its continuation begins.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from ragworth.llm.contract import Prompt
 from ragworth.llm.openai.replies import (
@@ -43,18 +44,26 @@ class TokenSplit(NamedTuple):
     after: list[int]
 
 
-class TokenServer(Protocol):
+class TokenServer(ABC):
     """A server that tokenizes texts and returns probabilities of given tokens."""
 
-    async def count(self, ask: SendRequest, prompt: Prompt) -> int: ...
+    def __init__(self, model: str, extra: Mapping[str, Any]) -> None:
+        self.model = model
+        self.template = {name: extra[name] for name in TEMPLATE_FIELDS if name in extra}
 
+    async def count(self, ask: SendRequest, prompt: Prompt) -> int:
+        """The number of tokens of a prompt, including the template."""
+        return len((await self.read(ask, prompt)).ids)
+
+    @abstractmethod
     async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt: ...
 
+    @abstractmethod
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]: ...
 
+    @abstractmethod
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         """The tokens ``after`` with their log-probabilities, each given all before it."""
-        ...
 
 
 async def split_tokens(
@@ -84,16 +93,10 @@ async def split_tokens(
     return splits
 
 
-class LlamaCppServer:
+class LlamaCppServer(TokenServer):
     """llama.cpp's own interface. It reports the model's log-probability of any token it picks, so the wanted tokens are
     forced by a grammar of token ids.
     """
-
-    def __init__(self, extra: Mapping[str, Any]) -> None:
-        self.template = {name: extra[name] for name in TEMPLATE_FIELDS if name in extra}
-
-    async def count(self, ask: SendRequest, prompt: Prompt) -> int:
-        return len((await self.read(ask, prompt)).ids)
 
     async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
         text = joined_text(prompt)
@@ -119,16 +122,12 @@ class LlamaCppServer:
         return await ask("/completion", fields, read)
 
 
-class VllmServer:
+class VllmServer(TokenServer):
     """vLLM's interface: it returns the log-probabilities of a prompt, here of prompt and continuation as token ids.
 
     The text of a chat with its template is decoded from its token ids; `split_tokens` checks that it encodes to the
     same ids again.
     """
-
-    def __init__(self, model: str, extra: Mapping[str, Any]) -> None:
-        self.model = model
-        self.template = {name: extra[name] for name in TEMPLATE_FIELDS if name in extra}
 
     async def count(self, ask: SendRequest, prompt: Prompt) -> int:
         return len(await self._prompt_ids(ask, prompt))
