@@ -107,8 +107,8 @@ class Endpoint:
         self._thread = threading.Thread(target=self._loop.run_forever, name="test-endpoint", daemon=True)
 
     def script(self, *acts: Act) -> None:
-        """How the next requests to the model are answered, in order of arrival."""
-        self._script.extend(acts)
+        """How the next requests to the model are answered, in order of arrival; earlier scripts end."""
+        self._script = deque(acts)
 
     def asked(self) -> list[Seen]:
         """The requests to the model."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -222,3 +225,30 @@ def test_the_queue_is_not_held_against_a_request(server: Endpoint) -> None:
     found = model.generate([ASK] * 15)  # 1.5 s altogether
     model.close()
     assert all(isinstance(one, Generated) for one in found)
+
+
+def test_a_large_request_is_sent_whole(server: Endpoint) -> None:
+    model = probed(server)
+    server.script(Act(body=b'{"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}'))
+    text = "word " * 300_000
+    found = model.generate([Generate(Prompt.chat(text), max_tokens=2)])[0]
+    model.close()
+    assert isinstance(found, Generated)
+    assert server.asked()[-1].body["messages"][0]["content"] == text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_opens_its_own_connections(server: Endpoint) -> None:
+    model = probed(server)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Python 3.12: other threads run
+        child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        found = model.generate([ASK])[0]
+        model.close()
+        os._exit(0 if isinstance(found, Generated) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert isinstance(model.generate([ASK])[0], Generated)
+    model.close()
+    assert server.connections >= 2
