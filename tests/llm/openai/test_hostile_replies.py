@@ -169,7 +169,7 @@ def test_more_values_than_are_worth_reading(
 
 
 def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> None:
-    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * client.THREADED_REPLY + b'"}')
+    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * rate_limit.THREADED_REPLY + b'"}')
     asking = EndpointClient(f"{server.url}/v1", EndpointOptions(deadline=0.5), None)
     ready = threading.Event()
 

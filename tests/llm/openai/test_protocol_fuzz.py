@@ -17,10 +17,11 @@ from ragworth.calls.checks import check_outcome
 from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
-from ragworth.llm.openai.client import EndpointClient, EndpointReply
+from ragworth.llm.openai.client import EndpointClient
 from ragworth.llm.openai.inference import EndpointRequest
 from ragworth.llm.openai.options import EndpointOptions
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
+from ragworth.llm.openai.rate_limit import EndpointReply
 from ragworth.llm.openai.replies import EndpointError
 from ragworth.llm.openai.requests import RefusedParameters
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ragworth.core.errors import quote_short
 from ragworth.llm.contract import (
@@ -29,6 +29,7 @@ from ragworth.llm.contract import (
 )
 from ragworth.llm.openai.bounds import build_trace, share_of_token, shares_by_text
 from ragworth.llm.openai.probe import EndpointFacts
+from ragworth.llm.openai.rate_limit import EndpointCall
 from ragworth.llm.openai.replies import (
     EndpointError,
     GeneratedToken,
@@ -43,9 +44,6 @@ from ragworth.llm.openai.requests import TEMPERATURE, RefusedParameters, adapt_s
 from ragworth.llm.openai.servers import TokenServer, TokenSplit, split_tokens
 from ragworth.llm.reasoning import count_mark_tokens, drop_reasoning, may_open_reasoning
 from ragworth.llm.truncation import fit_prompt
-
-if TYPE_CHECKING:
-    from ragworth.llm.openai.client import EndpointCall
 
 MAX_TEMPLATE_TOKENS = 512
 """Maximum tokens that a chat template adds. Text never has more tokens than bytes, so a prompt shorter than the context

@@ -370,20 +370,6 @@ def read_model_name(value: Any) -> str:
     return replace_surrogates(name[:MAX_NAME]) if isinstance(name, str) else ""
 
 
-def read_ids(value: Any) -> list[int]:
-    """Token ids in the field ``tokens``."""
-    ids: list[int] = _field(value, "tokens", list)
-    if any(bounded_int(one, 0, MAX_ID) is None for one in ids):
-        raise malformed_reply("the reply has no list of token ids")
-    return ids
-
-
-def read_prompt(value: Any) -> str:
-    """The text in the field ``prompt``."""
-    text: str = _field(value, "prompt", str)
-    return text
-
-
 def bounded_int(value: Any, least: int, most: int) -> int | None:
     """Return a whole number within bounds, or None."""
     is_whole = isinstance(value, int) and not isinstance(value, bool)

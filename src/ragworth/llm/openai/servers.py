@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from ragworth.llm.contract import Prompt
 from ragworth.llm.openai.replies import (
+    MAX_ID,
     GeneratedToken,
     TokenLogprob,
+    bounded_int,
     malformed_reply,
     raw_choices,
-    read_ids,
     read_own_logprob,
-    read_prompt,
     read_token,
     replace_surrogates,
     unsupported,
@@ -101,11 +101,11 @@ class LlamaCppServer(TokenServer):
     async def read(self, ask: SendRequest, prompt: Prompt) -> TokenizedPrompt:
         text = joined_text(prompt)
         if not is_text(prompt):
-            text = await ask("/apply-template", {"messages": chat_messages(prompt), **self.template}, read_prompt)
+            text = await ask("/apply-template", {"messages": chat_messages(prompt), **self.template}, _read_text)
         return TokenizedPrompt(text, await self.ids(ask, text, True), True)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, read_ids)
+        return await ask("/tokenize", {"content": text, "add_special": whole, "parse_special": True}, _read_ids)
 
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         rule = "root ::= " + " ".join(f"<[{token}]>" for token in after)
@@ -136,17 +136,17 @@ class VllmServer(TokenServer):
         ids = await self._prompt_ids(ask, prompt)
         if is_text(prompt):
             return TokenizedPrompt(joined_text(prompt), ids, True)
-        text = await ask("/detokenize", {"model": self.model, "tokens": ids}, read_prompt)
+        text = await ask("/detokenize", {"model": self.model, "tokens": ids}, _read_text)
         return TokenizedPrompt(text, ids, False)
 
     async def _prompt_ids(self, ask: SendRequest, prompt: Prompt) -> list[int]:
         if is_text(prompt):
             return await self.ids(ask, joined_text(prompt), True)
         fields = {"model": self.model, "messages": chat_messages(prompt), "add_generation_prompt": True}
-        return await ask("/tokenize", {**fields, **self.template}, read_ids)
+        return await ask("/tokenize", {**fields, **self.template}, _read_ids)
 
     async def ids(self, ask: SendRequest, text: str, whole: bool) -> list[int]:
-        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, read_ids)
+        return await ask("/tokenize", {"model": self.model, "prompt": text, "add_special_tokens": whole}, _read_ids)
 
     async def forced(self, ask: SendRequest, before: Sequence[int], after: Sequence[int]) -> list[GeneratedToken]:
         fields = {"model": self.model, "prompt": [*before, *after], "max_tokens": 1, "temperature": 0}
@@ -168,3 +168,17 @@ def _read_entry(position: Any, token: int) -> GeneratedToken:
     name, logprob = entry.get("decoded_token"), read_own_logprob(entry.get("logprob"))
     text = replace_surrogates(name) if isinstance(name, str) else ""
     return GeneratedToken(TokenLogprob(text, logprob, token), ())
+
+
+def _read_ids(value: Any) -> list[int]:
+    ids = value.get("tokens") if isinstance(value, dict) else None
+    if not isinstance(ids, list) or any(bounded_int(one, 0, MAX_ID) is None for one in ids):
+        raise malformed_reply("the reply has no list of token ids")
+    return ids
+
+
+def _read_text(value: Any) -> str:
+    text = value.get("prompt") if isinstance(value, dict) else None
+    if not isinstance(text, str):
+        raise malformed_reply("the reply has no text in the field 'prompt'")
+    return text
