@@ -87,11 +87,14 @@ def remote_hosts(model: ModelSpec) -> list[str]:
         return [kind] if kind in MODELS and kind not in LOCAL_BACKENDS else []
     from ragworth.llm.openai.options import is_loopback, parse_address, proxy_host
 
-    hosts = [proxy_host(str(model.options.get("proxy", "")))]
+    hosts = []
+    if (proxy := proxy_host(str(model.options.get("proxy", "")))) and not is_loopback(proxy):
+        hosts.append(proxy)
     with suppress(ModelError):  # opening it reports what is wrong
-        hosts.append(parse_address(rest).host)
+        if not (address := parse_address(rest)).is_loopback:
+            hosts.append(address.host)
     # Letters of other alphabets may look like those of a known host.
-    return [host.encode("ascii", "backslashreplace").decode() for host in hosts if host and not is_loopback(host)]
+    return [host.encode("ascii", "backslashreplace").decode() for host in hosts]
 
 
 def _load_hosts() -> dict[str, list[str]]:

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from ragworth.llm.contract import MAX_CHARACTERS, Failure, Generate, Generated, Prompt
-from ragworth.llm.openai import client, rate_limit, replies
+from ragworth.llm.openai import call, client, rate_limit, replies
+from ragworth.llm.openai.call import EndpointCall
 from ragworth.llm.openai.client import EndpointClient
 from ragworth.llm.openai.model import OpenAIModel, open_model
 from ragworth.llm.openai.options import EndpointOptions
@@ -169,7 +170,7 @@ def test_more_values_than_are_worth_reading(
 
 
 def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> None:
-    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * rate_limit.THREADED_REPLY + b'"}')
+    server.behaviour = lambda seen: Act(body=b'{"x": "' + b"x" * call.THREADED_REPLY + b'"}')
     asking = EndpointClient(f"{server.url}/v1", EndpointOptions(deadline=0.5), None)
     ready = threading.Event()
 
@@ -179,7 +180,7 @@ def test_the_deadline_holds_while_a_large_reply_is_read(server: Endpoint) -> Non
     begun = time.monotonic()
     try:
         with pytest.raises(EndpointError) as caught:
-            asking.run(asking.call().send("chat/completions", {}, read))
+            asking.run(EndpointCall(asking).send("chat/completions", {}, read))
         assert caught.value.failure.reason == "timed-out"
         assert time.monotonic() - begun < 8, "the loop was not held up by the reader"
     finally:

@@ -17,11 +17,11 @@ from ragworth.calls.checks import check_outcome
 from ragworth.calls.serialization import response_from_json, response_to_json
 from ragworth.core.errors import ModelError
 from ragworth.llm.contract import Choose, Failure, Generate, Prompt, Request, Response, Score
-from ragworth.llm.openai.client import EndpointClient
+from ragworth.llm.openai.call import EndpointCall
+from ragworth.llm.openai.client import EndpointClient, EndpointReply
 from ragworth.llm.openai.inference import EndpointRequest
 from ragworth.llm.openai.options import EndpointOptions
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
-from ragworth.llm.openai.rate_limit import EndpointReply
 from ragworth.llm.openai.replies import EndpointError
 from ragworth.llm.openai.requests import RefusedParameters
 from tests.llm.openai.endpoint_replies import Refusal, Traits, reply
@@ -79,7 +79,7 @@ def facts(traits: Traits) -> EndpointFacts:
 
 
 async def probed(client: EndpointClient) -> EndpointFacts:
-    return await EndpointProbe("toy", EndpointOptions(), client.probe).facts()
+    return await EndpointProbe("toy", EndpointOptions(), EndpointCall(client, is_probe=True).send).facts()
 
 
 @st.composite
@@ -125,7 +125,7 @@ def all_places(value: Any) -> Any:
 
 
 def asked(client: EndpointClient, known: EndpointFacts, name: str, request: Request) -> Response | Failure:
-    asking = EndpointRequest("toy", known, "error", client.call(), RefusedParameters())
+    asking = EndpointRequest("toy", known, "error", EndpointCall(client), RefusedParameters())
     try:
         outcome: Response = asyncio.run(getattr(asking, name)(request))
     except EndpointError as trouble:

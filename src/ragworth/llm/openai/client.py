@@ -14,10 +14,10 @@ import os
 import ssl
 import threading
 import zlib
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -26,7 +26,7 @@ from ragworth.core.errors import JobStopped, ModelError
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.api_key import ApiKey
 from ragworth.llm.openai.options import EndpointOptions
-from ragworth.llm.openai.rate_limit import EndpointCall, EndpointReply, RateLimiter
+from ragworth.llm.openai.rate_limit import RateLimiter
 from ragworth.llm.openai.replies import ALL_RETRIES, EndpointError, malformed_reply, one_line
 
 CONNECT_SECONDS, IDLE_SECONDS = 10.0, 5.0
@@ -41,14 +41,20 @@ PIECE_BYTES = 1 << 18
 LARGE_REQUEST = 1 << 20
 """Requests of more bytes are sent piece by piece."""
 
-PROBE_RETRIES = 3
-
 MAX_SILENT_DEADLINES = 3
 """Deadlines in a row without a complete reply to any request after which an endpoint is given up."""
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
 
 T = TypeVar("T")
+
+
+class EndpointReply(NamedTuple):
+    """A decoded reply, with the only header that is used."""
+
+    status: int
+    retry_after: str | None
+    text: str
 
 
 class EndpointClient:
@@ -130,14 +136,6 @@ class EndpointClient:
         await asyncio.sleep(0)  # let the loop close the connections
         with suppress(RuntimeError):  # no thread can be started during interpreter shutdown
             await asyncio.get_running_loop().shutdown_default_executor()
-
-    def call(self) -> EndpointCall:
-        """Begin a request of the caller."""
-        return EndpointCall(self, self.options.retries)
-
-    async def probe(self, path: str, body: dict[str, Any] | None, read: Callable[[Any], T]) -> T:
-        """Send a request with its own deadline and few retries, so that users soon hear if there is no endpoint."""
-        return await EndpointCall(self, min(self.options.retries, PROBE_RETRIES)).send(path, body, read)
 
     async def exchange(self, path: str, content: bytes | None, *, reconnect: bool = False) -> EndpointReply:
         """Send a request once, and read the whole reply. Raises `EndpointError` if there is no readable one.

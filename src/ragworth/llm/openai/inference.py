@@ -28,8 +28,8 @@ from ragworth.llm.contract import (
     cut_at_stop,
 )
 from ragworth.llm.openai.bounds import build_trace, share_of_token, shares_by_text
+from ragworth.llm.openai.call import EndpointCall
 from ragworth.llm.openai.probe import EndpointFacts
-from ragworth.llm.openai.rate_limit import EndpointCall
 from ragworth.llm.openai.replies import (
     EndpointError,
     GeneratedToken,
@@ -265,7 +265,7 @@ class EndpointRequest:
 
     def _count_outside(self, prompt: Prompt) -> int:
         """Count tokens from another thread. Each count has a deadline of its own."""
-        return self.call.client.run(replace(self, call=self.call.client.call()).count(prompt))
+        return self.call.client.run(replace(self, call=EndpointCall(self.call.client)).count(prompt))
 
     def _adapt_prompt(self, prompt: Prompt) -> Prompt:
         """The prompt as it is sent: plain text if there is no chat interface."""
@@ -284,6 +284,8 @@ class EndpointRequest:
 
 async def gather_all(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     """All results in order; the first error is raised when all have ended, so that nothing keeps running unseen."""
+    if len(work) == 1:
+        return [await work[0]]
     results = await asyncio.gather(*work, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ragworth.core.errors import MissingExtraError, ModelError
 from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Generated, Prompt, Score, Scored
 from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
+from ragworth.llm.openai.call import EndpointCall
 from ragworth.llm.openai.inference import EndpointRequest, gather_all
 from ragworth.llm.openai.options import EndpointOptions, ModelAddress, check_options, is_azure, parse_address
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
@@ -161,7 +162,7 @@ class OpenAIModel:
         facts, client = self.probe(), self._open()
 
         async def one(request: R) -> T | Failure:
-            call = client.call()
+            call = EndpointCall(client)
             try:
                 asking = EndpointRequest(self.address.model, facts, self.options.on_long, call, self._refused)
                 return await work(asking, request)
@@ -181,7 +182,7 @@ class OpenAIModel:
             known = self._failure[1]
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
         client = self._open()
-        probe = EndpointProbe(self.address.model, self.options, client.probe, self._refused)
+        probe = EndpointProbe(self.address.model, self.options, EndpointCall(client, is_probe=True).send, self._refused)
         try:
             return client.run(probe.facts())
         except EndpointError as error:
