@@ -76,7 +76,7 @@ def test_no_library_of_models_is_loaded(folder: Path) -> None:
     code = (
         "import sys\nfrom click.testing import CliRunner\nfrom ragworth.cli import main\n"
         "done = CliRunner().invoke(main, ['check', sys.argv[1]])\nassert done.exit_code == 0, done.output\n"
-        "print([m for m in ('torch', 'transformers', 'onnxruntime', 'h11', 'vl_convert') if m in sys.modules])"
+        "print([m for m in ('torch', 'transformers', 'onnxruntime', 'aiohttp', 'vl_convert') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
