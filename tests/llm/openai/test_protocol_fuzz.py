@@ -79,7 +79,7 @@ def facts(traits: Traits) -> EndpointFacts:
 
 
 async def probed(client: EndpointClient) -> EndpointFacts:
-    return await EndpointProbe("toy", EndpointOptions(), EndpointCall(client, is_probe=True).send).facts()
+    return await EndpointProbe("toy", EndpointOptions(), EndpointCall(client, is_probe=True)).facts()
 
 
 @st.composite

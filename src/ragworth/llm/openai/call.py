@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ragworth.llm.contract import NO_USAGE, Failure, Usage
+from ragworth.llm.contract import NO_USAGE, Failure, Generate, Usage
 from ragworth.llm.openai.rate_limit import backoff_seconds, parse_retry_after
 from ragworth.llm.openai.replies import (
     EndpointError,
@@ -20,6 +20,7 @@ from ragworth.llm.openai.replies import (
     read_counts,
     read_model_name,
 )
+from ragworth.llm.openai.requests import RefusedParameters, RequestFormat, find_refused, request_body
 
 if TYPE_CHECKING:
     from ragworth.llm.openai.client import EndpointClient, EndpointReply
@@ -101,6 +102,29 @@ class EndpointCall:
                 raise last or EndpointError(failure) from None
             raise client.note_timeout(place) or EndpointError(failure) from None
         raise AssertionError  # the loop has no end
+
+    async def complete(
+        self, model: str, request: Generate, form: RequestFormat, refused: RefusedParameters, read: Callable[[Any], T],
+        *, seed: int = 0, n: int = 1,
+    ) -> T:  # fmt: skip
+        """Send a request for texts without the parameters that the endpoint refuses.
+
+        A parameter is remembered if the request succeeds without it. An error that stays the same didn't mean it.
+        """
+        path = "chat/completions" if form.chat else "completions"
+        without, last = refused.names, ""
+        while True:
+            body = request_body(model, request, form._replace(without=without), seed=seed, n=n)
+            try:
+                result = await self.send(path, body, read)
+            except EndpointError as error:
+                name = "" if error.failure.detail == last else find_refused(error, body)
+                if not name:
+                    raise
+                without, last = without | {name}, error.failure.detail
+            else:
+                refused.names |= without
+                return result
 
     @property
     def _left(self) -> float:

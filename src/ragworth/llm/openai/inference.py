@@ -135,7 +135,7 @@ class EndpointRequest:
             return ParsedReply(read_choices(value, n, shown=top > 0), read_counts(value))
 
         form = self.facts.form._replace(chat=is_chat, top=top)
-        return [await self.refused.ask(self.call.send, self.model, request, form, read, seed=seed, n=n)]
+        return [await self.call.complete(self.model, request, form, self.refused, read, seed=seed, n=n)]
 
     def _output(self, request: Generate, choice: ReplyChoice) -> Output:
         trace = None

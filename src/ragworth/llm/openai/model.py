@@ -182,7 +182,7 @@ class OpenAIModel:
             known = self._failure[1]
             raise ModelError(known.found, more=known.more, expected=known.expected, remedy=known.remedy)
         client = self._open()
-        probe = EndpointProbe(self.address.model, self.options, EndpointCall(client, is_probe=True).send, self._refused)
+        probe = EndpointProbe(self.address.model, self.options, EndpointCall(client, is_probe=True), self._refused)
         try:
             return client.run(probe.facts())
         except EndpointError as error:

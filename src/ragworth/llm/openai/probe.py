@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 from ragworth.core.errors import ModelError, format_count, format_list, quote_short
 from ragworth.llm.contract import MAX_TOKENS, Generate, Prompt
 from ragworth.llm.openai.bounds import DEFAULT_VOCABULARY
+from ragworth.llm.openai.call import EndpointCall
 from ragworth.llm.openai.options import EndpointOptions
 from ragworth.llm.openai.replies import EndpointError, bounded_int, one_line, raw_choices, read_choices, read_tokens
-from ragworth.llm.openai.requests import RefusedParameters, RequestFormat, SendRequest
+from ragworth.llm.openai.requests import RefusedParameters, RequestFormat
 from ragworth.llm.openai.servers import LlamaCppServer, TokenServer, VllmServer
 
 TOP_LOGPROBS = (20, 5, 0)
@@ -101,7 +102,7 @@ class EndpointProbe:
 
     model: str
     options: EndpointOptions
-    send: SendRequest
+    call: EndpointCall
     refused: RefusedParameters = field(default_factory=RefusedParameters)
 
     async def facts(self) -> EndpointFacts:
@@ -134,7 +135,7 @@ class EndpointProbe:
     async def _read(self, denials: tuple[str, ...], path: str, read: Callable[[Any], T]) -> T | None:
         """Read something that some endpoints lack."""
         try:
-            return await self.send(path, None, read)
+            return await self.call.send(path, None, read)
         except EndpointError as error:
             if error.failure.reason not in denials:
                 raise
@@ -149,7 +150,7 @@ class EndpointProbe:
             form = forms[0]
             request = Generate(QUESTION if form.chat else TEXT, max_tokens=1, stop=(UNLIKELY_STOP,))
             try:
-                top = await self.refused.ask(self.send, self.model, request, form, count_top_tokens)
+                top = await self.call.complete(self.model, request, form, self.refused, count_top_tokens)
             except EndpointError as error:
                 if form.limit != NEWER_LIMIT_FIELD and NEWER_LIMIT_FIELD in error.failure.detail:
                     forms = [one._replace(limit=NEWER_LIMIT_FIELD) for one in forms]
@@ -175,8 +176,12 @@ class EndpointProbe:
         """Find out if a JSON schema is followed, not only accepted. The request has all parameters of sampling."""
         request = Generate(QUESTION, max_tokens=64, temperature=0.5, top_p=0.9, schema=json.dumps(SCHEMA))
         try:
-            text = await self.refused.ask(
-                self.send, self.model, request, form._replace(top=0), lambda value: read_choices(value, 1, shown=False)
+            text = await self.call.complete(
+                self.model,
+                request,
+                form._replace(top=0),
+                self.refused,
+                lambda value: read_choices(value, 1, shown=False),
             )
             return bool(json.loads(text[0].text) == {"animal": "zebra"})
         except EndpointError as error:
@@ -189,11 +194,11 @@ class EndpointProbe:
     async def _probe_tokens(self, facts: EndpointFacts, tokens: TokenServer) -> EndpointFacts:
         """Find out if the server really returns tokens and their log-probabilities."""
         try:
-            ids = await tokens.ids(self.send, TEXT.messages[0].content, True)
+            ids = await tokens.ids(self.call.send, TEXT.messages[0].content, True)
             if facts.form.chat:
-                await tokens.count(self.send, QUESTION)
+                await tokens.count(self.call.send, QUESTION)
             facts = replace(facts, tokens=tokens)
-            await tokens.forced(self.send, ids[:-1], ids[-1:])
+            await tokens.forced(self.call.send, ids[:-1], ids[-1:])
             facts = replace(facts, scores=True)
         except EndpointError as error:
             if error.failure.reason not in DENIALS:

@@ -159,29 +159,6 @@ class RefusedParameters:
     def notes(self) -> tuple[str, ...]:
         return tuple(note for name, note in _NOTES.items() if name in self.names)
 
-    async def ask(
-        self, send: SendRequest, model: str, request: Generate, form: RequestFormat, read: Callable[[Any], T],
-        *, seed: int = 0, n: int = 1,
-    ) -> T:  # fmt: skip
-        """Send a request without the parameters that the endpoint refuses.
-
-        A parameter is remembered if the request succeeds without it. An error that stays the same didn't mean it.
-        """
-        path = "chat/completions" if form.chat else "completions"
-        without, last = self.names, ""
-        while True:
-            body = request_body(model, request, form._replace(without=without), seed=seed, n=n)
-            try:
-                result = await send(path, body, read)
-            except EndpointError as error:
-                name = "" if error.failure.detail == last else find_refused(error, body)
-                if not name:
-                    raise
-                without, last = without | {name}, error.failure.detail
-            else:
-                self.names |= without
-                return result
-
 
 def find_refused(error: EndpointError, body: dict[str, Any]) -> str:
     """The parameter of a request that an error names first; empty if it names none.
