@@ -110,6 +110,8 @@ _SOURCE = re.compile(
 )
 _CREDITS = re.compile(r"\b(?:according to|based (?:up)?on)(?: \w+){1,4}")
 """What an answer comes from, which doesn't say that it is lacking: "according to the report"."""
+_INSTRUCTION = re.compile(r"please (?:just |only )?(?:respond|answer|reply|select|choose|say|write)\b")
+"""What small models repeat of their prompt: its phrase is quoted, not chosen."""
 SOURCE_SENTENCES = 2
 """Sentences at the beginning of an answer in which it may say that its sources don't answer."""
 _EDGES = " \t\r\n.,;:!?\"'`*_()[]{}<>“”‘’«»「」。，！？、।؟-–—"
@@ -158,7 +160,7 @@ class _RefusalSearch:
         but: list[LanguagePhrases] = self.languages
         for place, sentence in enumerate(_SENTENCE.findall(text)):
             words = sentence.strip(_EDGES)
-            if not words:
+            if not words or _INSTRUCTION.match(words):
                 continue
             declined = self._declines(words)
             if declined is not None:
