@@ -55,6 +55,13 @@ def test_labels_have_the_probabilities_of_the_library(estimator: Any, folder: Pa
         assert one.estimator == estimator
 
 
+def test_more_labels_than_vllm_gives_at_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragworth.llm.vllm.LABEL_TOKENS", 2)
+    asked = [Choose(CHATS[0], ("NO-RESPONSE", "Zq", "the", "in", "other"))]
+    found = opened("vllm", folder).choose(asked)
+    assert found[0].probabilities == pytest.approx(opened("hf", folder).choose(asked)[0].probabilities, abs=1e-4)
+
+
 def test_continuations_have_the_scores_of_the_library_but_no_entropies(folder: Path) -> None:
     asked = [Score(prompt, text) for prompt in CHATS for text in ("N", "the other answer")]
     found = opened("vllm", folder).score(asked)
@@ -148,7 +155,7 @@ def test_nothing_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_script_without_a_guard_is_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import ragworth\n")
+    script.write_bytes(b"import ragworth  # __main__ of M\xfcller\n")
     monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
     with pytest.raises(ModelError, match="would run again") as error:
         opened("vllm", folder).choose([Choose(CHATS[0], ("a", "b"))])

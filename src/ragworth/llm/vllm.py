@@ -7,6 +7,7 @@ computes depends on the batch: the same request asked again may differ by up to 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -36,6 +37,8 @@ from ragworth.llm.local.prompt_encoding import PromptEncoder
 from ragworth.llm.local.runtime import BatchBudget, Continuation, LoadedModel, RowLogprobs, TokenRow
 from ragworth.llm.model_files import fingerprint
 from ragworth.llm.truncation import parse_on_long
+
+GUARD = re.compile(r"^if __name__ *== *[\"']__main__[\"']", re.MULTILINE)
 
 LABEL_TOKENS = 128
 """Tokens after a prompt whose log-probabilities vLLM gives at most."""
@@ -182,17 +185,21 @@ class VllmRuntime:
 
     def score_next(self, prompts: Sequence[list[int]], wanted: Sequence[list[int]]) -> list[list[float]]:
         """Log-probabilities of the wanted tokens right after each prompt."""
+        questions = [
+            (place, tokens[start : start + LABEL_TOKENS])
+            for place, tokens in enumerate(list(dict.fromkeys(each)) for each in wanted)
+            for start in range(0, len(tokens), LABEL_TOKENS)
+        ]
         parameters = [
-            self._parameters(
-                max_tokens=1, temperature=0.0, logprob_token_ids=list(dict.fromkeys(tokens)), detokenize=False
-            )
-            for tokens in wanted
+            self._parameters(max_tokens=1, temperature=0.0, logprob_token_ids=tokens, detokenize=False)
+            for _, tokens in questions
         ]
-        distributions = [text.outputs[0].logprobs[0] for text in self._ask(prompts, parameters)]
-        return [
-            [float(logprobs[token].logprob) for token in tokens]
-            for tokens, logprobs in zip(wanted, distributions, strict=True)
-        ]
+        texts = self._ask([prompts[place] for place, _ in questions], parameters)
+        logprobs: list[dict[int, float]] = [{} for _ in prompts]
+        for (place, tokens), text in zip(questions, texts, strict=True):
+            entries = text.outputs[0].logprobs[0]
+            logprobs[place].update((token, float(entries[token].logprob)) for token in tokens)
+        return [[logprobs[place][token] for token in tokens] for place, tokens in enumerate(wanted)]
 
     def score_rows(self, rows: Sequence[list[int]], firsts: Sequence[int]) -> list[list[float]]:
         """Log-probabilities of each row's own tokens, from the position ``first`` on."""
@@ -243,8 +250,12 @@ class VllmRuntime:
 
 def _check_main_guard() -> None:
     """Refuse a script that would start itself again: each process of vLLM imports it first."""
-    path = getattr(sys.modules["__main__"], "__file__", None)
-    if path and Path(path).suffix == ".py" and "__main__" not in Path(path).read_text(encoding="utf-8"):
+    path = getattr(sys.modules["__main__"], "__file__", None) or ""
+    try:
+        script = Path(path).read_text(encoding="utf-8", errors="replace") if path.endswith(".py") else ""
+    except OSError:
+        return
+    if script and not GUARD.search(script):
         raise ModelError(
             "vLLM starts processes that import this script, and the script would run again in each of them",
             file=path,
