@@ -15,6 +15,7 @@ from ragworth import evaluate
 from ragworth.core.errors import InputError, JobStopped
 from ragworth.data import Contexts
 from ragworth.evaluation.stage_cache import StageCache, StageResult, frame_digest
+from ragworth.judging.annotators.abstention import AbstentionAnnotator
 from ragworth.judging.graders.text import DeterministicGrader
 from tests.evaluation.samples import TOML, Models, change, run, statuses, tables, workspace
 
@@ -116,6 +117,13 @@ def test_another_setting_of_a_grader_grades_again(done: Path, models: Models) ->
 def test_another_version_of_a_grader_grades_again(done: Path, models: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DeterministicGrader, "version", DeterministicGrader.version + 1)
     assert "grade.deterministic" in fresh(done) and models.taken() == []
+
+
+def test_another_version_of_an_annotator_judges_again(
+    done: Path, models: Models, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AbstentionAnnotator, "version", 2)
+    assert "annotate.abstention" in fresh(done) and models.taken() == []
 
 
 def test_without_the_cache_everything_comes_from_the_store(done: Path, models: Models) -> None:

@@ -8,14 +8,16 @@ import pytest
 from ragworth.calls.programs import NoValue
 from ragworth.core.errors import ModelError
 from ragworth.judging.findings import (
+    CUT,
     AspectValues,
     aspect_rows,
     describe_source,
     missing_notes,
+    reject_cut_passage,
     require_abilities,
 )
 from ragworth.llm import prompts
-from ragworth.llm.contract import Card
+from ragworth.llm.contract import Card, Usage
 
 KEYS = {"query": "q", "passage": "p"}
 
@@ -49,6 +51,15 @@ def test_how_many_have_a_value_and_why_others_have_none() -> None:
     assert missing_notes(frame[1:2], "judgment") == ("0 of 1 judgment has a value; without one: late 1",)
     assert missing_notes(frame.filter(pl.col("status") == "ok"), "judgment") == ()
     assert missing_notes(frame.clear(), "judgment") == ()
+
+
+def test_a_part_of_a_passage_is_no_passage() -> None:
+    reject_cut_passage(Usage(1, 1, 0.0), False)
+    reject_cut_passage(Usage(1, 1, 0.0, cut=5), True)
+    with pytest.raises(NoValue) as caught:
+        reject_cut_passage(Usage(1, 1, 0.0, cut=5), False, "said")
+    assert (caught.value.status, caught.value.raw) == (CUT, "said")
+    assert "5 characters" in caught.value.detail
 
 
 def test_a_model_that_lacks_something_is_refused_with_what_to_do() -> None:

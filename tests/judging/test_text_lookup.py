@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any, NamedTuple
 
 import pytest
 
 from ragworth.calls.programs import NoValue
+from ragworth.core.errors import InputError
 from ragworth.data.collection import Collection
 from ragworth.judging.text_lookup import (
     EMPTY_PASSAGE,
@@ -18,6 +20,9 @@ from ragworth.judging.text_lookup import (
     NO_SUBQUESTIONS,
     Subquestion,
     TextLookup,
+    check_positive_count,
+    sample_by_query,
+    sample_queries,
 )
 
 WORLD = TextLookup(
@@ -90,3 +95,33 @@ def test_an_empty_collection_has_a_reason_for_everything() -> None:
 
 
 # Some of the queries
+
+
+class Item(NamedTuple):
+    query: str
+    number: int
+
+
+ITEMS = [Item(f"q{number % 3}", number) for number in range(7)]
+
+
+def test_the_first_queries_with_all_items_of_theirs() -> None:
+    assert sample_by_query(ITEMS, None, None) == sample_by_query(ITEMS, 9, 9) == ITEMS
+    assert [item.number for item in sample_by_query(ITEMS, 1, None)] == [0, 3, 6]
+
+
+def test_queries_drawn_at_random_keep_their_order() -> None:
+    drawn = {tuple(sample_queries("abc", sample=2, seed=seed)) for seed in range(20)}
+    assert drawn == {("a", "b"), ("a", "c"), ("b", "c")}
+    assert len(sample_queries("abc", limit=1, sample=2)) == 1
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, "3", True])
+def test_a_number_of_things_is_a_whole_number_of_1_or_more(value: Any) -> None:
+    check_positive_count("k", None)
+    check_positive_count("k", 1)
+    with pytest.raises(InputError, match=r"k is .*\n.*a whole number, 1 or more"):
+        check_positive_count("k", value)
+    for more in ({"limit": value}, {"sample": value}):
+        with pytest.raises(InputError):
+            sample_queries("abc", **more)

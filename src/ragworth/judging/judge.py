@@ -232,6 +232,11 @@ class Judge(Task[ItemT, AspectValues, JudgingResult]):
         """The source of its values, in one line."""
         return describe_source(self.card, list(map(self.template, self.prompt_names))) if self.asks_model else self.kind
 
+    @property
+    def key_sources(self) -> list[str]:
+        """What identifies its values in the key of a stage: their source, and the version after the first."""
+        return [self.source, *([f"version {self.version}"] if self.version > 1 else [])]
+
     def origin(self, item: ItemT) -> str:
         """Return what the source of an item's values ends with."""
         return ""

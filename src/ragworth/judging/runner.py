@@ -11,7 +11,7 @@ import polars as pl
 
 from ragworth.calls.job import Job
 from ragworth.calls.store import Store
-from ragworth.core.errors import InputError, MissingInputError, give_input
+from ragworth.core.errors import InputError, MissingInputError, ModelError, give_input
 from ragworth.core.registry import Registry
 from ragworth.data import Answers, Contexts
 from ragworth.data.coercion import Data, to_frame
@@ -115,6 +115,12 @@ def build_judge(
     ``card``: of the model, None for a kind that asks none. ``book``: the answers to grade, or those that were given.
     """
     chosen = kinds.get(kind)
+    if chosen.asks_model and card is None:
+        raise ModelError(
+            f"{kind} asks a model, and none was given",
+            expected="the card of a model",
+            remedy="name a model, such as model=hf:NAME, or choose a kind that asks none",
+        )
     if book is not None and not book.answers:
         raise InputError("there are no answers to grade", expected="a table of answers with at least one row")
     more = {"book": book} if book is not None else {}

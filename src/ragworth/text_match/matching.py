@@ -27,6 +27,9 @@ MAX_LIST = 6
 MIN_JOINED = 5
 """Letters of an answer that is looked for without its blanks."""
 
+MIN_STEM, MAX_ENDING = 4, 2
+"""Letters of a stem, at least, and of its ending, at most, by which words may be forms of each other."""
+
 _ARTICLES = frozenset(("a", "an", "the"))
 _LITTLE_TEXT = """
 of in on at by to for and or with from as is was were be it its his her their he she they that this which who into
@@ -55,10 +58,28 @@ _ITEM_ENDS = re.compile(rf"[,，、]|{_AND.pattern}", re.IGNORECASE)
 
 
 _STARTS_WITH_ARTICLE = re.compile(r"(?:an?|the)\b", re.IGNORECASE)
+_CAPITALIZED = re.compile(r"\b[A-Z]\w*")
+_LONG_NAME = re.compile(r"\b(?!The\b)[A-Z]\w+(?: (?:of |and |for |the )*[A-Z]\w+)+")
+_INITIALS = re.compile(r"\b(?:[A-Z]\.){2,}|\b[A-Z]{2,}\b")
+
+_AMERICAN = tuple(
+    (re.compile(british), american)
+    for british, american in (
+        (r"(?<=[a-z]{2})our", "or"),  # colour
+        (r"(?<=[bt])re(?= )", "er"),  # theatre
+        (r"(?<=[a-z]{2})([iy])s(?=(?:e|ed|er|ing|ation[a-z]*) )", r"\1z"),  # organise, analyse
+        (r"(?<=el)l(?=(?:ed|er|ing) )", ""),  # travelled
+        (r"(?<=alog)ue(?= )|(?<= program)me(?= )|(?<= alumin)i(?=um )", ""),
+        (r"(?<= gr)e(?=y )", "a"),
+        (r"(?<= (?:def|off|lic))ence(?= )", "ense"),
+        (r"(?<=[hknp])ae(?=[dm])|(?<= )oe(?=dem|soph|str)|(?<= f)oe(?=t)|(?<=rrh)oe", "e"),  # anaemia, oedema
+    )
+)
+"""British letters and American ones, in a line of words in lower case."""
 
 
 class MatchableText(NamedTuple):
-    """A text for matching: its words without articles and with plurals folded, and the same as one line."""
+    """A text for matching: its words without articles and with plurals folded; and as a line in American spelling."""
 
     raw: str
     words: tuple[str, ...]
@@ -69,7 +90,13 @@ def to_matchable(text: str, pieces: Sequence[TextPiece] | None = None) -> Matcha
     """Split a text, whose pieces may be known, into words; one that has only articles keeps them."""
     tokens = tuple(words_of(read_pieces(text) if pieces is None else pieces))
     words = tuple(singular(token) for token in tokens if token not in _ARTICLES) or tokens
-    return MatchableText(text, words, f" {' '.join(words)} ")
+    return MatchableText(text, words, _american_spelling(f" {' '.join(words)} "))
+
+
+def _american_spelling(line: str) -> str:
+    for british, american in _AMERICAN:
+        line = british.sub(american, line)
+    return line
 
 
 _matchable_answer = lru_cache(maxsize=8192)(to_matchable)
@@ -243,15 +270,31 @@ MATCHERS: dict[str, Callable[[MatchableText, MatchableText], bool]] = {
 def may_contain(text: MatchableText, answer: MatchableText) -> bool:
     """Return whether an answer, or an item of it, may be in a text in another form.
 
-    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter").
+    Within other words ("서울" in "서울입니다", "daughter" in "granddaughter"), as initials ("USA"), or each word with
+    another ending.
     """
+    if _has_initials(text.raw, answer.raw) or _has_initials(answer.raw, text.raw):
+        return True
     letters, least = "".join(answer.words), MIN_JOINED if answer.raw.isascii() else 2
     if len(letters) >= least and letters.isalpha() and letters in "".join(text.words):
         return True
     items = [to_matchable(item) for item in _ITEM_ENDS.split(answer.raw)]
     if len(items) > 1 and any(item.line in text.line for item in items if set(item.words) - LITTLE_WORDS):
         return not any(map(_is_numeric, answer.words))
-    return False
+    words = [word for word in answer.words if word not in LITTLE_WORDS]
+    return bool(words) and all(word.isalpha() and any(_same_stem(word, one) for one in text.words) for word in words)
+
+
+def _has_initials(text: str, other: str) -> bool:
+    """Return whether a text has a name of which the other has the initials: "World Health Organization", "WHO"."""
+    names = ("".join(word[0] for word in _CAPITALIZED.findall(name)) for name in _LONG_NAME.findall(text))
+    return not {initials.replace(".", "") for initials in _INITIALS.findall(other)}.isdisjoint(names)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    """Return whether two words differ only in their endings: "Москва" and "Москве"."""
+    length = max(MIN_STEM, len(one) - MAX_ENDING, len(other) - MAX_ENDING)
+    return one[:length] == other[:length] and len(one) >= length <= len(other)
 
 
 def _is_numeric(word: str) -> bool:

@@ -292,6 +292,8 @@ def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Compariso
     for one, other in ((wanted, said), (said, wanted)):
         if one.units == other.units and math.isclose(one.step, 1e-3) and math.isclose(1e3 * one.value, other.value):
             return "coarse"  # its point may separate thousands: "10.000"
+        if _is_near_share(one, other):
+            return "coarse"
     kinds = {wanted.kind, said.kind}
     whole = wanted.high is None and said.high is None
     if kinds <= {"date", "year"}:
@@ -302,6 +304,13 @@ def compare(wanted: Quantity, said: Quantity, hints: QuestionHints) -> Compariso
     if len(kinds) > 1:
         return "same" if wanted.value == said.value and wanted.noun and wanted.noun == said.noun else "incomparable"
     return _compare_numbers(wanted, said, hints) if whole else _compare_ranges(wanted, said, hints)
+
+
+def _is_near_share(percent: Quantity, share: Quantity) -> bool:
+    """Return whether a percentage and a share differ by one in the last place, perhaps cut: "65.3 %" and 0.654."""
+    if _PERCENT not in percent.units or share.units or not math.isclose(percent.step, 100 * share.step):
+        return False
+    return math.isclose(abs(percent.value - 100 * share.value), percent.step, rel_tol=1e-6)
 
 
 def _date_parts(quantity: Quantity) -> dict[str, str]:

@@ -75,6 +75,14 @@ _NO_FACTS = frozenset(_NO_FACT_TEXT.split()) | LITTLE_WORDS | DIRECTIONS.keys()
 _NOTHING = ("none", "nil", "null", "na")
 """Labels that decline as an answer, and may be what is asked for as an accepted one."""
 _ITEM_ENDS = re.compile(r"[,;、，/\n]|\b(?:and|or)\b")
+_ITEM_NUMBER = re.compile(r"(?:^|\s)\d{1,2}[.)]\s")
+_COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
+_NUMBER_IN_WORDS = re.compile(
+    r"(?i)(?<!first )(?<!second )\bhalf\b|\bdozen\b|\b(?:a|one)[- ](?:third|quarter)\b"
+    r"|\b(?:(?:thir|four|fif|six|seven|eigh|nine)teen|twenty)[- ](?:\w+ty|\w+teen|oh|ten|eleven|twelve)\b"
+)
+"""Numbers that are not read: parts, and years such as "nineteen eighty-seven"."""
+_CLOCK_TIME = re.compile(r"(?i)(?<![\d:])\d{1,2}(?P<minutes>:\d\d)?(?P<half> ?[ap]\.?m\b)?(?!:?\d)")
 
 
 class ShortAnswerGrade(NamedTuple):
@@ -243,6 +251,7 @@ def _grade(text: str, accepted: Sequence[str], question: str, phrases: Sequence[
 
 def _is_candidate(text: str, accepted: Sequence[str]) -> bool:
     """Return whether a text only lists several names or numbers, of which one is accepted: "Paris, Lyon, Nice"."""
+    text = _ITEM_NUMBER.sub("\n", text)
     items = [to_matchable(item) for item in _ITEM_ENDS.split(text) if item.strip()]
     known = [to_matchable(answer).line for answer in accepted]
     listed = (
@@ -271,11 +280,15 @@ def judge_answer(text: TextFacts, answer: str, question: TextFacts) -> FactVerdi
     if wanted.polarity is not None:
         return _judge_polarity(text, wanted, wanted.polarity, question, findings)
     how = match_answer(text.matchable, answer)
+    if how == "contains" and "-" in text.raw and _is_within_compounds(text, wanted):
+        return FactVerdict("unclear", f"has {quote_short(answer)} only in a longer word")
     # Of a long answer, a part is not the answer.
     if how is not None and (not wanted.is_long or how == "contains"):
         verdict = _judge_match(text, wanted, how, findings)
     else:
         verdict = _judge_facts(text, wanted, findings, question)
+    if verdict.kind in ("absent", "contradicted") and _is_another_form(text, wanted):
+        return FactVerdict("unclear", f"has a number or time in another form than {quote_short(answer)}")
     if verdict.kind == "absent" and may_contain(text.matchable, wanted.matchable):
         return FactVerdict("unclear", f"has a part or another form of {quote_short(answer)}")
     if verdict.kind == "absent" and text.polarity is not None and (not question.raw or asks_polarity(question.raw)):
@@ -283,6 +296,31 @@ def judge_answer(text: TextFacts, answer: str, question: TextFacts) -> FactVerdi
     if verdict.kind == "given" and not question.denies and wanted.denies != is_denied(text.stemmed, wanted.keywords):
         return FactVerdict("unclear", f"has a negation near {quote_short(answer)}, or lacks one")
     return verdict
+
+
+def _is_within_compounds(text: TextFacts, wanted: TextFacts) -> bool:
+    """Return whether an answer is only a part of words with a hyphen: "step-daughter", but not "English-speaking"."""
+    words = set(wanted.matchable.words)
+
+    def joined(compound: re.Match[str]) -> str:
+        whole, first = (to_matchable(part).words for part in (compound[0], compound[0].rpartition("-")[0]))
+        longer = not words.isdisjoint(whole) and not words.issuperset(whole) and not words.issuperset(first)
+        return compound[0].replace("-", "") if longer else compound[0]
+
+    return wanted.matchable.line not in to_matchable(_COMPOUND.sub(joined, text.raw)).line
+
+
+def _is_another_form(text: TextFacts, wanted: TextFacts) -> bool:
+    """Return whether one of two texts has a number only in words, or a time in another form: "half", "3:30 pm"."""
+    for one, other in ((text, wanted), (wanted, text)):
+        in_words = _NUMBER_IN_WORDS.search(one.raw) and not re.search(r"\d", one.raw)
+        if in_words and other.quantities and not _NUMBER_IN_WORDS.search(other.raw):
+            return True
+    said, asked = (
+        {(bool(time["minutes"]), bool(time["half"])) for time in _CLOCK_TIME.finditer(each.raw)} - {(False, False)}
+        for each in (text, wanted)
+    )
+    return bool(said) and bool(asked) and said.isdisjoint(asked)
 
 
 def _judge_polarity(

@@ -51,7 +51,7 @@ def test_a_judge_that_does_not_know_its_own() -> None:
     graded = ragworth.grade("ideal", IDEAL, TEXTS, against_itself("3"))
     assert graded.notes == (
         "against itself the ideal answer gets a mean of 3.00 (5 expected)",
-        "a mean below 4 of answers against themselves: this model is unfit as this judge",
+        "a mean below 4 of answers against themselves: don't trust this model's grades, which stay in the table",
     )
 
 

@@ -71,7 +71,7 @@ def run_annotate(state: EvaluationState, kind: str, task: TaskConfig) -> None:
             state.prompts |= annotator.templates
             skip_stage(state, name, "nothing was left to judge: labels or files say it all")
             return
-        key = stage_key(state, job, task, [annotator.source]) | {"items": items}
+        key = stage_key(state, job, task, annotator.key_sources) | {"items": items}
         made = run_task_stage(state, name, annotator, items, job, key)
     if made is None:
         return
@@ -113,7 +113,8 @@ def _annotate_by_text(state: EvaluationState, kind: str, settings: dict[str, Any
         state.plan.append(StagePlan(f"annotate.{kind}", "no model is asked"))
         frame = run_task(annotator, items, None).frame
     else:
-        key = {"items": items, "texts": state.material.texts_key, "settings": settings, "source": annotator.source}
+        source = " · ".join(annotator.key_sources)
+        key = {"items": items, "texts": state.material.texts_key, "settings": settings, "source": source}
         note = (lambda _: PREFERRED_NOTE) if preferred else None
         made = run_task_stage(state, f"annotate.{kind}", annotator, items, None, key, note)
         assert made is not None

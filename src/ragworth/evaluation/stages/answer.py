@@ -87,7 +87,7 @@ def run_answer_with_confidence(state: EvaluationState, writing: AnswerConfig, co
         writer = build_writer(job, state.collection, state.folder, state.k, settings, plan=plan)
         items = answer_items(writer, answerable_contexts(state, writing), state.collection)
         annotator = AnswerConfidence.of(writer, items, confidence.settings)
-        key = stage_key(state, job, writing.task, [annotator.source]) | {"items": items}
+        key = stage_key(state, job, writing.task, annotator.key_sources) | {"items": items}
         key |= {"confidence": dict(confidence.settings)}
         key["oracle"] = state.material.labels_key if writer.tie_k or writer.tie_length else ""
         made = run_task_stage(state, f"answer.{kind}", annotator, annotator.items, job, key)
@@ -123,8 +123,7 @@ def run_grade(state: EvaluationState, kind: str, task: TaskConfig) -> None:
         book = runner.to_answer_book(state.answers, state.shown)
         card = job.card if job is not None else None
         grader = runner.build_judge(GRADERS, kind, card, state.collection, state.folder, settings, book)
-        version = [f"version {grader.version}"] if grader.version > 1 else []
-        key = stage_key(state, job, task, [grader.source, *version]) | {
+        key = stage_key(state, job, task, grader.key_sources) | {
             "answers": frame_digest(state.said["answers"]),
             "contexts": contexts_key(state.shown),
             "labels": state.material.labels_key,

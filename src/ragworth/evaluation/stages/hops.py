@@ -56,7 +56,7 @@ def _split(state: EvaluationState, task: TaskConfig, job: Job) -> None:
     annotator = split_by_hops(plain, hops)
     items = annotation_items(annotator, hop_contexts(hops), state.collection)
     found = [[*key, [list(hop) for hop in each]] for key, each in hops.items()]
-    key = stage_key(state, job, task, [annotator.source]) | {"items": items, "hops": found}
+    key = stage_key(state, job, task, annotator.key_sources) | {"items": items, "hops": found}
     key["answers"] = frame_digest(state.said["answers"]) if more else ""
     made = run_task_stage(state, STAGE, annotator, items, job, key)
     if made is not None:

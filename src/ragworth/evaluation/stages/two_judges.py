@@ -168,7 +168,7 @@ def run_expensive_judge(state: EvaluationState, kind: str, task: TaskConfig) -> 
             state.prompts |= annotator.templates
             skip_stage(state, name, "nothing was left to judge: labels say it all")
             return
-        key = stage_key(state, job, own, [annotator.source]) | {"items": items}
+        key = stage_key(state, job, own, annotator.key_sources) | {"items": items}
         drawn = lambda frame: f"{_sample_summary(frame, state)}, drawn with seed {state.space.seed}"  # noqa: E731
         made = run_task_stage(state, name, annotator, items, job, key, drawn)
     if made is not None:

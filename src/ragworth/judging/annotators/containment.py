@@ -33,6 +33,7 @@ class ContainmentAnnotator(Annotator):
 
     kind = "containment"
     title = "relevance by whether the passage contains an accepted answer; asks no model"
+    version = 2
     aspects = ("relevance",)
     compares = ("answers",)
     asks_model = False

@@ -30,7 +30,7 @@ GRADE_LABELS = LabelScale(
 
 NO_IDEAL = "no-ideal"
 GOOD_SCORE = 4.0
-"""A judge that gives ideal answers less than this against themselves, in the mean, is none."""
+"""A judge that gives ideal answers less than this against themselves, in the mean, is not to be trusted."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,7 @@ class IdealGrader(LabelJudge[Answer], Grader):
         notes.append(f"against itself the ideal answer gets a mean of {mean:.2f} ({best:g} expected)")
         if mean < GOOD_SCORE:
             notes.append(
-                f"a mean below {GOOD_SCORE:g} of answers against themselves: this model is unfit as this judge"
+                f"a mean below {GOOD_SCORE:g} of answers against themselves: don't trust this model's grades, "
+                "which stay in the table"
             )
         return notes

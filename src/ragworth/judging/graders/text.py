@@ -37,7 +37,7 @@ class DeterministicGrader(Grader):
 
     kind = "deterministic"
     title = "correct, abstained or wrong, by comparing texts"
-    version = 13
+    version = 14
     aspects = ("grade",)
     compares = ("answers",)
     details: ClassVar[Mapping[str, Any]] = {"label": pl.String, "why": pl.String}
