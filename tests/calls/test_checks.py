@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ragworth.calls.checks import check_outcome
+from ragworth.calls.job import Job
 from ragworth.llm.contract import (
     Choose,
     Chosen,
@@ -21,6 +24,7 @@ from ragworth.llm.contract import (
     Trace,
     Usage,
 )
+from ragworth.llm.scripted import Scripted
 
 PROMPT = Prompt.text("x")
 USAGE = Usage(3, 1, 0.5)
@@ -93,3 +97,17 @@ def test_a_cost_that_cannot_be_true_is_unknown(number: Any) -> None:
     assert isinstance(found, Generated)
     assert found.usage == Usage(0, 4, 0.0)
     assert found.outputs == answer.outputs
+
+
+def test_answers_are_kept_whatever_they_are_said_to_cost(tmp_path: Path) -> None:
+    class Boastful(Scripted):
+        def generate(self, requests: Sequence[Generate]) -> list[Generated | Failure]:
+            self.calls += len(requests)
+            return [Generated((Output("a", "stop"),), Usage(10**30, 2**63 - 1, 0.1)) for _ in requests]
+
+    model, asked = Boastful({}), [Generate(Prompt.text(f"{i}")) for i in range(20)]
+    for calls in (20, 0):
+        with Job(model, tmp_path / "calls.sqlite") as job:
+            assert all(isinstance(one, Generated) for one in job.run(asked))
+        assert job.tally.estimated == job.tally.calls == calls
+    assert model.calls == 20, "no answer is paid for twice"

@@ -257,6 +257,14 @@ def test_what_a_model_cannot_do_is_refused_before_anything_is_asked(need: str) -
     assert noted.seen == []
 
 
+def test_a_job_of_failures_alone_gives_up() -> None:
+    broken, noted = fresh(lambda _: Failure("server-error", "no such model"), batch=1)
+    with pytest.raises(JobStopped, match=r"no such model\)\n  to do: fix the cause and run the same again") as caught:
+        list(Job(broken).run(questions(500)))
+    assert len(noted.seen) == MAX_FAILURES_IN_A_ROW == 25
+    assert caught.value.exit_code == 4
+
+
 @pytest.mark.parametrize("reason", ["unreachable", "unauthorised"])
 def test_a_job_whose_endpoint_has_died_gives_up(reason: str) -> None:
     def script(request: Request) -> dict[str, float] | Failure:
@@ -353,6 +361,11 @@ def test_a_backend_that_breaks_the_contract_gives_failures(name: str, tmp_path: 
         assert values(list(Job(Scripted(share), kept).run(questions(3)))) == [0.0, 0.001, 0.002]
 
 
+def test_a_wrong_number_of_responses_names_the_backend_and_both_numbers() -> None:
+    (failure, *_) = Job(Wrong(lambda found: found[:-1])).run(questions(3))
+    assert failure == Failure("crashed", "ValueError: the backend 'scripted' gave 2 responses to 3 requests")
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_backend_that_wants_to_exit_does_not_hang_the_job() -> None:
     def script(request: Request) -> str:
@@ -401,6 +414,30 @@ def test_an_answer_to_a_cut_prompt_is_only_for_models_that_cut_it_alike(other: d
         model.card = replace(model.card, **other)
         list(Job(model, kept).run([request]))
     assert noted.seen == [request]
+
+
+class Away(Scripted):
+    """An endpoint that is away: of its card only the beginning is there."""
+
+    partial = Card("scripted", "scripted")
+
+    @property
+    def card(self) -> Card:
+        raise ModelError("nobody answers")
+
+    @card.setter
+    def card(self, card: Card) -> None:
+        pass
+
+
+def test_what_an_endpoint_has_answered_can_be_had_while_it_is_away(tmp_path: Path) -> None:
+    first = filled(tmp_path / "c.sqlite", questions(3))
+    with Store(tmp_path / "c.sqlite") as kept:
+        assert list(Job(Away(share), kept).run(questions(3))) == first
+        with pytest.raises(ModelError, match="nobody answers"):
+            list(Job(Away(share), kept).run(questions(4)))
+    with pytest.raises(ModelError, match="nobody answers"):
+        Job(Away(share))
 
 
 def test_ask_is_a_job_in_one_line(tmp_path: Path) -> None:

@@ -50,6 +50,18 @@ def test_any_mixture_of_work(work: list[tuple[int, int]], size: int) -> None:
     assert len(noted.seen) == len(set(noted.seen)), "nothing is asked twice"
 
 
+@pytest.mark.parametrize("has_store", [False, True])
+def test_equal_requests_of_different_windows_are_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_store: bool
+) -> None:
+    monkeypatch.setattr(programs, "PROGRAM_WINDOW", 2)
+    model, noted = fresh()
+    with Job(model, tmp_path / "calls.sqlite" if has_store else None) as job:
+        found = list(run_programs(job, (once(number) for number in (1, 2, 1, 2, 1))))
+    assert found == [0.001, 0.002, 0.001, 0.002, 0.001]
+    assert len(noted.seen) == 2
+
+
 # Work without a result
 
 

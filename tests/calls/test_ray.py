@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from ragworth.calls.executors import current_executor, use_executor
+from ragworth.calls.budget import NO_TOKENS
+from ragworth.calls.executors import QueuedCall, current_executor, use_executor
 from ragworth.calls.job import Job
 from ragworth.calls.ray import RayExecutor, parse_ray_settings
 from ragworth.calls.serialization import call_key, model_digest
@@ -22,7 +23,7 @@ from ragworth.calls.store import Store
 from ragworth.core.errors import InputError, ModelError
 from ragworth.evaluation.run import evaluate
 from ragworth.llm import llm
-from ragworth.llm.contract import Choose, Chosen, Model, Prompt, Request
+from ragworth.llm.contract import Choose, Chosen, Failure, Model, Prompt, Request
 from ragworth.llm.scripted import Scripted
 from ragworth.workspace.config import ExecutorConfig
 from tests.evaluation.samples import TOML, Models, said, workspace
@@ -118,6 +119,28 @@ def test_actors_and_a_node_that_die(tmp_path: Path, cluster: Any, executor: RayE
     with Store(tmp_path / "calls.sqlite") as store:
         ((kept,),) = store.query("SELECT count(*) FROM answers")
     assert kept == CALLS
+
+
+def test_a_batch_that_hangs_fails_and_takes_no_other_with_it(tmp_path: Path, cluster: Any) -> None:
+    """Two batches on one actor, of 16 calls and of one, each call of two seconds."""
+    settings = ExecutorConfig("ray", cluster.address, deadline=8, patience=300)
+    model = llm(f"scripted:{script(tmp_path)}", batch=16, seconds=2.0)
+    begun = time.monotonic()
+    with use_executor(RayExecutor(settings)), Job(model) as job:
+        *hung, last = job.run(questions()[:17])
+    assert hung == [Failure("crashed", "its worker was lost 3 times")] * 16
+    assert isinstance(last, Chosen)
+    assert "3 workers lost" in job.notes[0]
+    assert time.monotonic() - begun < 240
+
+
+def test_an_actor_that_is_given_up_is_killed(executor: RayExecutor, tmp_path: Path) -> None:
+    crew = executor.open(scripted(tmp_path))
+    crew.submit([QueuedCall(b"", questions()[0], NO_TOKENS)])
+    (actor,) = [batch.actor for batch in crew._flying.values()]
+    crew._give_up(actor)
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(actor.identity.remote(), timeout=60)
 
 
 def test_another_model_on_the_nodes_is_refused(tmp_path: Path, executor: RayExecutor) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence, Sized
 from itertools import pairwise
 from math import inf, isfinite
 
-from ragworth.calls.serialization import DECODE_ERRORS, response_from_json
-from ragworth.core.errors import quote_short
+from ragworth.calls.serialization import DECODE_ERRORS, REQUEST_KINDS, response_from_json
+from ragworth.core.errors import format_count, quote_short
 from ragworth.llm.contract import (
     MAX_PROBABILITY_MASS,
     Choose,
@@ -20,6 +20,7 @@ from ragworth.llm.contract import (
     Failure,
     Generate,
     Generated,
+    Model,
     Request,
     Response,
     Score,
@@ -36,8 +37,12 @@ MASS_PROBLEM = "the probabilities of the labels sum to more than 1"
 LENGTH_PROBLEM = "lists in the response have the wrong length"
 
 
-def check_outcomes(requests: Sequence[Request], outcomes: Sequence[Response | Failure]) -> list[Response | Failure]:
-    """Check the outcomes of a batch. A wrong number of them is a ValueError."""
+def call_model(model: Model, requests: Sequence[Request]) -> list[Response | Failure]:
+    """Call a model with a batch of requests of one kind, and check the outcomes. A wrong number is a ValueError."""
+    outcomes = getattr(model, REQUEST_KINDS[type(requests[0])])(requests)
+    if len(outcomes) != len(requests):
+        wrong = f"{format_count(len(outcomes), 'response')} to {format_count(len(requests), 'request')}"
+        raise ValueError(f"the backend {model.card.backend!r} gave {wrong}")
     return [check_outcome(request, outcome) for request, outcome in zip(requests, outcomes, strict=True)]
 
 

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from ragworth.calls.budget import TokenEstimate
-from ragworth.calls.checks import check_outcomes
-from ragworth.calls.serialization import REQUEST_KINDS
+from ragworth.calls.checks import call_model
 from ragworth.core.errors import ModelError, RagworthError, ResourceError
 from ragworth.core.resources import find_shortage
 from ragworth.llm.contract import Failure, Model, Request, Response
@@ -125,10 +124,9 @@ class ThreadWorkers:
 
     def _serve(self) -> None:
         while (calls := self._todo.get()) is not None:
-            requests = [call.request for call in calls]
             try:
-                outcomes = getattr(self._model, REQUEST_KINDS[type(requests[0])])(requests)
-                self._done.put(FinishedBatch(calls, check_outcomes(requests, outcomes)))
+                outcomes = call_model(self._model, [call.request for call in calls])
+                self._done.put(FinishedBatch(calls, outcomes))
             except BaseException as error:  # nothing may leave the job waiting
                 self._done.put(failed_batch(calls, error))
 

@@ -1,7 +1,8 @@
 """Run calls on a Ray cluster: actors open the model by its written form and return values; only the driver stores.
 
-A batch whose actor or node dies is asked again by another actor, under the same keys. So every key gets one value, and
-a call may be made more than once: those of at most two batches per lost actor.
+A batch whose actor or node dies, or that takes longer than the deadline, is asked again by another actor, under the
+same keys. So every key gets one value, and a call may be made more than once: those of at most two batches per lost
+actor.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ragworth.calls.checks import check_outcomes
+from ragworth.calls.checks import call_model
 from ragworth.calls.executors import FinishedBatch, QueuedCall, failed_batch
-from ragworth.calls.serialization import REQUEST_KINDS
 from ragworth.core.errors import InputError, MissingExtraError, ModelError, RagworthError, format_count
 from ragworth.core.nested_text import parse_toml
 from ragworth.llm import OpenedModel, how_opened
@@ -28,7 +28,7 @@ BATCHES_PER_ACTOR = 2
 """One that is worked on, and one that waits, so that an actor never idles."""
 
 MAX_ATTEMPTS = 3
-"""How often a batch is given to an actor before it counts as failed."""
+"""Number of actors lost while they worked on a batch after which it counts as failed."""
 
 
 def parse_ray_settings(text: str) -> ExecutorConfig:
@@ -97,11 +97,12 @@ def _import_ray() -> Any:
 
 
 class FlyingBatch(NamedTuple):
-    """A batch, how often it was given to an actor, and the last of these."""
+    """A batch, its actor, and since when that has worked on it. ``attempts``: actors lost while they worked on it."""
 
     calls: Sequence[QueuedCall]
     attempts: int = 0
     actor: Any = None
+    since: float = 0.0
 
 
 class RayWorkers:
@@ -115,9 +116,9 @@ class RayWorkers:
         self._starting: dict[Any, Any] = {}
         """Actors by the reference to their identity."""
         self._flying: dict[Any, FlyingBatch] = {}
-        """Batches by the reference to their outcomes."""
+        """Batches by the reference to their outcomes, in the order in which they were sent."""
         self._waiting: list[FlyingBatch] = []
-        """Batches whose actor died."""
+        """Batches whose actor was lost."""
         for _ in range(settings.actors):
             self._start_actor()
 
@@ -189,37 +190,58 @@ class RayWorkers:
         actors = [flying.actor for flying in self._flying.values()]
         actor = min(self.ready, key=actors.count)
         reference = actor.answer.remote([call.request for call in batch.calls])
-        self._flying[reference] = FlyingBatch(batch.calls, batch.attempts + 1, actor)
+        self._flying[reference] = batch._replace(actor=actor, since=time.monotonic())
 
     def wait(self, seconds: float) -> list[FinishedBatch]:
         self._take_in(0.0 if self._flying else seconds)
         while self._waiting and self.ready:
             self._send(self._waiting.pop())
         references = list(self._flying)
-        if not references or not self._ray.wait(references, num_returns=1, timeout=seconds)[0]:
-            return []
-        done, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
-        return [batch for reference in done if (batch := self._finish(reference)) is not None]
+        if references and self._ray.wait(references, num_returns=1, timeout=seconds)[0]:
+            references, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        else:
+            references = []
+        ended = [self._finish(reference) for reference in references if reference in self._flying]
+        limit = time.monotonic() - self._settings.deadline
+        hung = {batch.actor for batch in self._flying.values() if batch.since < limit}
+        ended += [self._give_up(actor) for actor in hung]
+        return [batch for batch in ended if batch is not None]
 
     def _finish(self, reference: Any) -> FinishedBatch | None:
         """Return a finished batch, or None if it will be asked again because its actor died."""
-        batch, errors = self._flying.pop(reference), self._ray.exceptions
+        batch, errors = self._flying[reference], self._ray.exceptions
         try:
-            return FinishedBatch(batch.calls, _value(self._ray.get(reference)))
+            finished = FinishedBatch(batch.calls, _value(self._ray.get(reference)))
         except RagworthError as error:
-            return failed_batch(batch.calls, error)
+            finished = failed_batch(batch.calls, error)
         except errors.RayTaskError as error:
-            return failed_batch(batch.calls, error.cause)
+            finished = failed_batch(batch.calls, error.cause)
         except errors.RayError:
-            if batch.actor in self.ready:
-                self.ready.remove(batch.actor)
-                self._replace_lost()
-        if batch.attempts >= MAX_ATTEMPTS:
-            failure = Failure("crashed", f"its worker was lost {batch.attempts} times")
-            return FinishedBatch(batch.calls, [failure] * len(batch.calls))
-        self._repeated += len(batch.calls)
-        self._waiting.append(batch)
-        return None
+            return self._give_up(batch.actor)
+        del self._flying[reference]
+        for other, waiting in self._flying.items():
+            if waiting.actor is batch.actor:  # its next batch begins now
+                self._flying[other] = waiting._replace(since=time.monotonic())
+        return finished
+
+    def _give_up(self, actor: Any) -> FinishedBatch | None:
+        """Kill and replace an actor, whose batches will be asked again. The oldest, which it worked on, may be what it
+        died of: return it as failed after several attempts.
+        """
+        self.ready.remove(actor)
+        self._ray.kill(actor)
+        self._replace_lost()
+        references = [reference for reference, batch in self._flying.items() if batch.actor is actor]
+        oldest, *others = [self._flying.pop(reference) for reference in references]
+        oldest = oldest._replace(attempts=oldest.attempts + 1)
+        has_failed = oldest.attempts >= MAX_ATTEMPTS
+        again = others if has_failed else [*others, oldest]
+        self._repeated += sum(len(batch.calls) for batch in again)
+        self._waiting += again
+        if not has_failed:
+            return None
+        failure = Failure("crashed", f"its worker was lost {oldest.attempts} times")
+        return FinishedBatch(oldest.calls, [failure] * len(oldest.calls))
 
     def close(self) -> None:
         """Drop calls under way: their actors go on with the next job."""
@@ -255,8 +277,7 @@ class ModelActor:
 
     def answer(self, requests: list[Request]) -> Any:
         try:
-            outcomes = getattr(self.model, REQUEST_KINDS[type(requests[0])])(requests)
-            return check_outcomes(requests, outcomes)
+            return call_model(_value(self.model), requests)
         except RagworthError as error:
             return error
 

@@ -226,6 +226,7 @@ class ExecutorConfig(TomlTable):
         to name, not for a file: whoever runs a cluster sees all prompts and runs its code here.
     actors: models that are open at a time, each in a process of its own.
     cpus, gpus, resources: what each actor occupies.
+    deadline: seconds after which a batch counts as hung.
     patience: seconds to wait for an actor to start if none is there.
     """
 
@@ -235,6 +236,7 @@ class ExecutorConfig(TomlTable):
     cpus: Amount = 1.0
     gpus: Amount = 0.0
     resources: Mapping[str, Amount] = field(default_factory=dict)
+    deadline: PositiveAmount = 600.0
     patience: PositiveAmount = 300.0
 
 
