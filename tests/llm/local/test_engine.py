@@ -174,6 +174,30 @@ def test_both_ways_to_pick_a_token_pick_the_same() -> None:
     theirs = [pick_token(row, draw)[0] for row, draw in zip(logits, draws, strict=True)]
     assert sum(a != b for a, b in zip(ours, theirs, strict=True)) <= 1  # float32 against float64, at a boundary
     assert len(set(ours)) > 20
+    for heat in (0.0, 1.0):
+        rows = torch.tensor([[1.0, math.nan], [0.0, 9.0], [math.inf, 1.0]])
+        assert _pick(rows, [SamplingDraw(heat, 1.0, 0.1)] * 3).tolist() == [-1, 1, -1]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_logits_that_are_not_finite_are_a_failure(folder: Path, temperature: float) -> None:
+    model = open_tiny(folder)
+    asked = [Generate(prompt, max_tokens=3, temperature=temperature) for prompt in prompts(2, 4)]
+    before = [each.outputs for each in model.generate(asked)]
+    really, steps = model.loaded.runtime.logits, []
+
+    def broken(hidden: Any) -> Any:
+        logits = really(hidden).clone()
+        steps.append(len(logits))
+        if len(steps) == 1:
+            logits[-1] = math.nan
+        return logits
+
+    model.loaded.runtime.logits = broken
+    found = model.generate(asked)
+    bad = next(number for number, each in enumerate(found) if isinstance(each, Failure))
+    assert found[bad] == Failure("malformed", "the model's logits, divided by the temperature, are not finite")
+    assert found[1 - bad].outputs == before[1 - bad]
 
 
 def test_stop_strings_end_the_text_before_them(folder: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ragworth.llm.contract import Generate, Prompt
 from ragworth.llm.local.engine import Sample
 from ragworth.llm.local.prompt_encoding import PromptEncoder
-from ragworth.llm.local.runtime import LOG_GAPS, SamplingDraw, entropy, log_softmax, pick_token
+from ragworth.llm.local.runtime import LOG_GAPS, NO_TOKEN, SamplingDraw, entropy, log_softmax, pick_token
 
 
 def fully_sorted(logits: NDArray[Any], draw: SamplingDraw) -> int:
@@ -45,6 +45,14 @@ def test_tokens_beyond_the_first_gap_are_found() -> None:
     picks = [pick_token(logits, SamplingDraw(1.0, 1.0, uniform, "text"))[0] for uniform in (0.1, 0.8, 0.999)]
     assert picks == [fully_sorted(logits, SamplingDraw(1.0, 1.0, uniform)) for uniform in (0.1, 0.8, 0.999)]
     assert picks[0] == 0 < picks[1] <= 5000 < picks[2]
+
+
+@pytest.mark.parametrize("values", [[1.0, math.nan, 2.0], [math.inf, 1.0], [-math.inf, -math.inf]])
+def test_no_token_is_picked_from_logits_that_are_not_finite(values: list[float]) -> None:
+    logits = np.array(values, np.float32)
+    assert [pick_token(logits, SamplingDraw(heat, 1.0, 0.5))[0] for heat in (0.0, 1.0)] == [NO_TOKEN] * 2
+    sound = np.array([1.0, 3.0], np.float32)
+    assert [pick_token(sound, SamplingDraw(heat, 1.0, 0.0))[0] for heat in (0.0, 1e-320, 1e300)] == [1, NO_TOKEN, 0]
 
 
 def test_numbers_are_computed_where_they_are_asked_for() -> None:

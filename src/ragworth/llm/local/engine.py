@@ -36,6 +36,7 @@ from ragworth.llm.contract import (
 )
 from ragworth.llm.local.prompt_encoding import TAIL, EncodedPrompt, PromptEncoder
 from ragworth.llm.local.runtime import (
+    NO_TOKEN,
     GeneratingRuntime,
     LoadedModel,
     PrefixGroup,
@@ -57,6 +58,7 @@ TOKENS_WITHOUT_TEXT = 8
 """Tokens that may stand among those of a stop text and add nothing to it, such as parts of a character before it."""
 
 UNKNOWN_TOKEN = Failure("unknown-token", "a token has a number that the model has no weights for", retry=False)
+NOT_FINITE = Failure("malformed", "the model's logits, divided by the temperature, are not finite")
 TOKEN_ACROSS_BOUNDARY = Failure("boundary", "a token spans the end of the prompt and what follows", retry=False)
 
 
@@ -330,6 +332,9 @@ class Sample:
     def add(self, token: int, logprob: float, entropy: float, encoder: PromptEncoder) -> None:
         """Add a token, and check whether this is the end. The token that ends a turn is dropped."""
         decode = encoder.tokenizer.decode
+        if token == NO_TOKEN:
+            self.end(NOT_FINITE.reason, "")
+            return
         if token in encoder.ends:
             self.end(STOP, decode(self.ids))
             return
@@ -430,9 +435,13 @@ def _build_generated(
     decode: Callable[[list[int]], str],
     seconds: float,
 ) -> Generated | Failure:
-    """Build the texts with as much detail as requested; a failure if one of them is nothing but reasoning."""
+    """Build the texts with as much detail as requested; a failure if one of them is nothing but reasoning, or if the
+    model gave no numbers to pick a token by.
+    """
     outputs = []
     for sample in samples:
+        if sample.finish == NOT_FINITE.reason:
+            return NOT_FINITE
         trace = None
         if request.detail != "text":
             entropies = tuple(sample.entropies) if request.detail == "entropies" else None

@@ -45,9 +45,13 @@ class SamplingDraw(NamedTuple):
     detail: Literal["text", "logprobs", "entropies"] = "entropies"
 
 
+NO_TOKEN = -1
+"""Stands for a token where the largest logit, divided by the temperature, is not finite."""
+
+
 class NextTokens(NamedTuple):
     """The tokens picked for rows, with log-probability and entropy under the model's own distribution (temperature 1,
-    not truncated). They may be NaN where a draw doesn't ask for them.
+    not truncated). They may be NaN where a draw doesn't ask for them. The id is `NO_TOKEN` where none can be picked.
     """
 
     ids: list[int]
@@ -214,17 +218,20 @@ def select_logprobs(logs: Floats, wanted: Sequence[Sequence[int]]) -> list[list[
 
 def pick_token(logits: NDArray[np.floating], draw: SamplingDraw) -> tuple[int, float, float]:
     """Pick the next token; its log-probability and the entropy are NaN unless the draw asks for them."""
-    token = int(logits.argmax()) if draw.temperature <= 0 else _sample(logits, draw)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = logits if draw.temperature <= 0 else logits.astype(np.float64) / draw.temperature
+    if not np.isfinite(scaled.max()):
+        return NO_TOKEN, math.nan, math.nan
+    token = int(logits.argmax()) if draw.temperature <= 0 else _sample(scaled, draw)
     if draw.detail == "text":
         return token, math.nan, math.nan
     logs = log_softmax(logits)
     return token, float(logs[token]), float(entropy(logs)) if draw.detail == "entropies" else math.nan
 
 
-def _sample(logits: NDArray[np.floating], draw: SamplingDraw) -> int:
-    """Draw a token, sorting only as many of the likeliest as it takes to find it."""
-    scaled = logits.astype(np.float64) / draw.temperature
-    scaled -= scaled.max()
+def _sample(scaled: NDArray[np.floating], draw: SamplingDraw) -> int:
+    """Draw a token from logits divided by the temperature, sorting only as many of the likeliest as it takes."""
+    scaled = scaled - scaled.max()
     weights = np.exp(scaled)
     total = float(weights.sum())
     needed = total * (draw.top_p if draw.top_p < 1 else draw.uniform)

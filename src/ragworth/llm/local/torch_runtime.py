@@ -18,7 +18,7 @@ from transformers import DynamicCache
 from ragworth.core.errors import ModelError
 from ragworth.core.resources import find_shortage
 from ragworth.llm.local.float8 import Float8Linear, to_float8
-from ragworth.llm.local.runtime import BatchBudget, NextTokens, RowLogprobs, SamplingDraw, TokenRow
+from ragworth.llm.local.runtime import NO_TOKEN, BatchBudget, NextTokens, RowLogprobs, SamplingDraw, TokenRow
 
 MAX_LOGITS = 1 << 26
 """Maximum logits in memory while computing probabilities and entropies."""
@@ -354,7 +354,8 @@ class TorchDecoding:
                 ids = _pick(logits, draws[number * chunk :][:chunk])
                 wanted = any(draw.detail == "entropies" for draw in draws)
                 entropies = row_entropies(logits, total) if wanted else torch.full_like(total[:, 0], torch.nan)
-                parts.append((ids, (logits.gather(1, ids[:, None]) - total)[:, 0], entropies))
+                logprobs = (logits.gather(1, ids[:, None].clamp(min=0)) - total)[:, 0]
+                parts.append((ids, logprobs, entropies))
         return NextTokens(*(torch.cat(values).tolist() for values in zip(*parts, strict=True)))
 
     @torch.inference_mode()
@@ -383,7 +384,7 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
     """For each row: greedy, or where the uniform number falls among the tokens in descending order of probability."""
     greedy = logits.argmax(-1)
     if all(draw.temperature <= 0 for draw in draws):
-        return greedy
+        return torch.where(logits.amax(-1).isfinite(), greedy, NO_TOKEN)
     heat, nucleus, uniform = torch.tensor([draw[:3] for draw in draws], device=logits.device, dtype=logits.dtype).T[
         ..., None
     ]
@@ -391,9 +392,10 @@ def _pick(logits: torch.Tensor, draws: Sequence[SamplingDraw]) -> torch.Tensor:
     probabilities, order = (logits / torch.where(is_sampled, heat, 1.0)).softmax(-1).sort(descending=True, stable=True)
     reached = probabilities.cumsum(-1)
     # The smallest set with probability top_p: all tokens whose predecessors sum to less.
-    last = (reached - probabilities < nucleus).sum(-1, keepdim=True) - 1
+    last = ((reached - probabilities < nucleus).sum(-1, keepdim=True) - 1).clamp(min=0)
     place = torch.searchsorted(reached, uniform * reached.gather(1, last), right=True)
-    return torch.where(is_sampled[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
+    picked = torch.where(is_sampled[:, 0], order.gather(1, torch.minimum(place, last))[:, 0], greedy)
+    return torch.where(probabilities[:, 0].isfinite(), picked, NO_TOKEN)
 
 
 @contextmanager
