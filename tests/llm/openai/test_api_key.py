@@ -223,6 +223,23 @@ def test_failures_are_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(server.asked()) == 2 + 5, "and no redirect is followed"
 
 
+@pytest.mark.parametrize("head", [b"X: %s", b"%s: x", b"Transfer-Encoding: chunked\r\n\r\n%s\r\n"])
+def test_no_piece_of_the_key_is_left_by_quotations_of_a_damaged_reply(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(OWN_VARIABLE, KEY)
+    filler = b"z" * 85 + KEY.encode() + b"z" * 200_000
+    with Endpoint() as server:
+        model = open_model(f"toy@{server.url}", retries=0)
+        assert model.card
+        server.script(Act(raw=b"HTTP/1.1 200 OK\r\n" + head % filler + b"\r\n\r\n"))
+        found = model.generate([ASK])[0]
+        model.close()
+    assert isinstance(found, Failure)
+    assert found.reason == "unreachable"
+    assert "sk-t" not in found.detail
+
+
 def test_no_key_no_header(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(OPENAI_VARIABLE, KEY)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")

@@ -46,7 +46,7 @@ def model(server: Endpoint) -> Iterator[OpenAIModel]:
 
 
 def ask(server: Endpoint, model: OpenAIModel, act: Act) -> Generated | Failure:
-    server.script(*[act] * 5)  # one connection that closes without a word isn't counted
+    server.script(*[act] * 4)
     return model.generate([ASK])[0]
 
 
@@ -136,6 +136,11 @@ def test_heads_and_lengths_that_are_wrong(server: Endpoint, model: OpenAIModel, 
     assert found.detail.isprintable()
     server.script()
     assert isinstance(model.generate([ASK])[0], Generated), "and nothing of it is left for the next request"
+
+
+@pytest.mark.parametrize("headers", [{"X": "x" * 90_000}, {f"X-{i}": "x" * 200 for i in range(400)}])
+def test_a_large_head(server: Endpoint, model: OpenAIModel, headers: dict[str, str]) -> None:
+    assert isinstance(ask(server, model, Act(body=GOOD_BODY, headers=headers)), Generated)
 
 
 def test_a_second_reply_is_not_taken_for_that_to_the_next_request(server: Endpoint, model: OpenAIModel) -> None:

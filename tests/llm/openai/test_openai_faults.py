@@ -102,7 +102,7 @@ def test_what_passes_is_waited_for(server: Endpoint, acts: list[Act]) -> None:
         (status(500), "server-error", 5),
         (status(429), "rate-limited", 5),
         (status(429, "insufficient_quota"), "rate-limited", 1),
-        (SILENT, "unreachable", 6),  # one isn't counted
+        (SILENT, "unreachable", 5),
         (RESET, "unreachable", 5),
         (TRUNCATED, "malformed", 3),
         (NULL, "malformed", 3),
@@ -202,6 +202,44 @@ def test_closing_gives_up_what_is_under_way(server: Endpoint) -> None:
     model.close()
     assert isinstance(model.generate([ASK])[0], Generated), "it opens again"
     model.close()
+
+
+def test_a_request_that_begins_while_the_model_closes_is_stopped(
+    server: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, submit = probed(server), asyncio.run_coroutine_threadsafe
+    closing = threading.Thread(target=model.close)
+
+    def late(work: Any, loop: asyncio.AbstractEventLoop) -> Any:
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", submit)
+        closing.start()
+        closing.join(0.3)
+        return submit(work, loop)
+
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", late)
+    server.script(HANG)
+    found = model.generate([ASK])[0]
+    closing.join(5)
+    assert isinstance(found, Failure)
+    assert found.reason == "stopped"
+
+
+def test_the_parents_connections_are_not_hurried_by_a_forked_process(
+    server: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, calls = probed(server), list[str]()
+    client = model._client
+    assert client is not None
+    monkeypatch.setattr(client.pace, "give_up", lambda: calls.append("give up"))
+    model.hurry()
+    client.run(asyncio.sleep(0))
+    assert calls == ["give up"]
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: client.process + 1)
+        model.hurry()
+    client.run(asyncio.sleep(0))
+    model.close()
+    assert calls == ["give up"]
 
 
 def test_replies_that_cannot_be_used_are_counted(server: Endpoint) -> None:

@@ -157,13 +157,14 @@ def test_a_text_in_parts_is_joined_without_its_reasoning() -> None:
 @pytest.mark.parametrize(
     ("given", "finish"),
     [
-        ("MAX_TOKENS", "length"),
-        ("model_length", "length"),
-        ("STOP", "stop"),
+        *((word, "length") for word in ("MAX_TOKENS", "max_output_tokens", "model_context_window_exceeded")),
+        *((word, "length") for word in ("SAFETY", "refusal", "timeout", "insufficient_system_resource", "x" * 99)),
+        *((word, "stop") for word in ("STOP", "eos", "eos_token", "end_turn", "stop_sequence")),
+        ("content_filter", "content_filter"),
         ("tool_calls", "tool_calls"),
         (None, "unknown"),
+        ("", "unknown"),
         (7, "unknown"),
-        ("x" * 99, "x" * 39 + "…"),
     ],
 )
 def test_why_an_output_ended(given: Any, finish: str) -> None:

@@ -64,7 +64,7 @@ class Canned(EndpointClient):
         super().__init__("http://toy/v1", EndpointOptions(retries=0), None)
         self._traits, self._change = traits, change
 
-    async def exchange(self, path: str, content: bytes | None, *, reconnect: bool = False) -> EndpointReply:
+    async def exchange(self, path: str, content: bytes | None) -> EndpointReply:
         body = None if content is None else json.loads(content)
         try:
             status, value = 200, self._change(reply(self._traits, path if path[0] == "/" else f"/v1/{path}", body))

@@ -123,6 +123,12 @@ def test_a_proxy_that_refuses(tls: Endpoint) -> None:
         assert not tls.seen
 
 
+def test_a_proxy_on_another_machine_that_reads_everything_is_a_warning() -> None:
+    with pytest.warns(UserWarning, match=r"texts and the API key go to proxy\.example unencrypted"):
+        open_model("toy@http://localhost:8000", proxy="http://proxy.example:3128")
+    open_model("toy@https://llm.example", proxy="http://proxy.example:3128")  # warnings are errors here
+
+
 @pytest.mark.parametrize("proxy", ["proxy:3128", "ftp://proxy:21", "http://user:pa55@proxy:3128", "http://", ""])
 def test_what_is_no_proxy(proxy: str) -> None:
     with pytest.raises(ModelError, match="proxy is not an address") as caught:

@@ -81,7 +81,7 @@ class EndpointCall:
                     try:
                         if stopped := client.silence_error(place):
                             raise stopped
-                        reply = await client.exchange(path, content, reconnect=attempt == 1)
+                        reply = await client.exchange(path, content)
                         client.note_reply()
                         if len(reply.text) > THREADED_REPLY:
                             result = await asyncio.to_thread(self.understand, reply, read)

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from ragworth.core.errors import JobStopped, ModelError
+from ragworth.core.errors import JobStopped
 from ragworth.llm.contract import Failure
 from ragworth.llm.openai.api_key import ApiKey
 from ragworth.llm.openai.options import EndpointOptions
@@ -37,6 +37,9 @@ MAX_REPLY = 32 << 20
 
 PIECE_BYTES = 1 << 18
 """Maximum bytes decoded at a time."""
+
+MAX_LINE, MAX_HEADERS = 100 << 10, 512
+"""Maximum bytes of a line in the head of a reply, and maximum number of lines."""
 
 LARGE_REQUEST = 1 << 20
 """Requests of more bytes are sent piece by piece."""
@@ -81,36 +84,41 @@ class EndpointClient:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run ``work`` in the loop and wait for it. An interrupt of the waiting thread stops the work too."""
         try:
-            future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+            with self._lock:  # so that close() cancels it, or it isn't begun
+                future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
         except BaseException:  # it was closed, or no thread can be started
             work.close()
             raise
         try:
             return future.result()
         except CancelledError:
-            raise EndpointError(Failure("stopped", "the model was closed before the reply came")) from None
+            raise _closed_error() from None
         except BaseException:
             future.cancel()
             raise
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._closed:
-                raise ModelError("the model was closed during a call")
-            if self._loop is None:
-                loop = asyncio.new_event_loop()
-                thread = threading.Thread(target=_run_loop, args=(loop,), name="ragworth-endpoint", daemon=True)
-                try:
-                    thread.start()
-                except BaseException:  # a loop that nobody runs would never end what close() waits for
-                    loop.close()
-                    raise
-                self._loop, self._thread = loop, thread
-            return self._loop
+        """The loop, started when it is first needed. For callers that hold the lock."""
+        if self._closed:
+            raise _closed_error()
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_run_loop, args=(loop,), name="ragworth-endpoint", daemon=True)
+            try:
+                thread.start()
+            except BaseException:  # a loop that nobody runs would never end what close() waits for
+                loop.close()
+                raise
+            self._loop, self._thread = loop, thread
+        return self._loop
 
     def hurry(self) -> None:
         """Reject requests that wait for their turn."""
-        self._running_loop().call_soon_threadsafe(self.pace.give_up)
+        if os.getpid() != self.process:
+            return
+        with self._lock:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self.pace.give_up)
 
     def close(self) -> None:
         """Cancel requests under way, and release connections, loop and thread. Closing twice is harmless."""
@@ -137,47 +145,38 @@ class EndpointClient:
         with suppress(RuntimeError):  # no thread can be started during interpreter shutdown
             await asyncio.get_running_loop().shutdown_default_executor()
 
-    async def exchange(self, path: str, content: bytes | None, *, reconnect: bool = False) -> EndpointReply:
+    async def exchange(self, path: str, content: bytes | None) -> EndpointReply:
         """Send a request once, and read the whole reply. Raises `EndpointError` if there is no readable one.
 
-        A path from / is outside the /v1 part. ``reconnect`` sends it once more if the connection closes without a word:
-        a server may close an unused connection just when a request is sent over it.
+        A path from / is outside the /v1 part. No message of aiohttp that may quote the reply is passed on: a quotation
+        may end within a key, and is not recognized then.
         """
         url = self.url.removesuffix("/v1") + path if path.startswith("/") else f"{self.url}/{path}"
         method = "GET" if content is None else "POST"
         try:
-            for is_last in (not reconnect, True):
-                try:
-                    async with self._open_session().request(
-                        method,
-                        url,
-                        # Not the session's headers, which aiohttp also sends to a proxy. Only here is the key revealed.
-                        headers=_HEADERS
-                        if self._secret is None
-                        else {**_HEADERS, "Authorization": self._secret.header()},
-                        data=io.BytesIO(content) if content and len(content) > LARGE_REQUEST else content,
-                        proxy=self.options.proxy,
-                        allow_redirects=False,
-                    ) as response:
-                        headers = response.headers
-                        body = await _read_body(response.content, ", ".join(headers.getall("Content-Encoding", ())))
-                        return EndpointReply(
-                            response.status, headers.get("Retry-After"), body.decode("utf-8", "replace")
-                        )
-                except aiohttp.ServerDisconnectedError:
-                    if is_last:
-                        raise
-            raise AssertionError  # the last one returns or raises
+            async with self._open_session().request(
+                method,
+                url,
+                # Not the session's headers, which aiohttp also sends to a proxy. Only here is the key revealed.
+                headers=_HEADERS if self._secret is None else {**_HEADERS, "Authorization": self._secret.header()},
+                data=io.BytesIO(content) if content and len(content) > LARGE_REQUEST else content,
+                proxy=self.options.proxy,
+                allow_redirects=False,
+            ) as response:
+                headers = response.headers
+                body = await _read_body(response.content, ", ".join(headers.getall("Content-Encoding", ())))
+                return EndpointReply(response.status, headers.get("Retry-After"), body.decode("utf-8", "replace"))
         except aiohttp.ClientConnectorError as error:
             problem = f"no connection to {url} ({error})"
         except aiohttp.ConnectionTimeoutError:
             problem = f"no connection to {url} (nothing within {CONNECT_SECONDS:g} s)"
         except aiohttp.ClientHttpProxyError as error:
             problem = f"no connection to {url} (the proxy refuses: HTTP {error.status})"
-        except aiohttp.ClientResponseError as error:
-            problem = f"the reply is not HTTP ({error.message})"
+        except aiohttp.ClientResponseError:
+            problem = "the reply is not HTTP, or its head is too large"
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            problem = f"the connection broke off ({error or type(error).__name__})"
+            words = error.strerror if isinstance(error, OSError) else None
+            problem = f"the connection broke off ({words or type(error).__name__})"
         # Raised here, so that no traceback leads into the frames that saw the key.
         raise EndpointError(Failure("unreachable", one_line(self.scrub(problem))), retries=ALL_RETRIES)
 
@@ -195,6 +194,9 @@ class EndpointClient:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
+                max_line_size=MAX_LINE,
+                max_field_size=MAX_LINE,
+                max_headers=MAX_HEADERS,
             )
         return self._session
 
@@ -234,6 +236,10 @@ class EndpointClient:
     def redact_tokens(self, tokens: Sequence[str]) -> tuple[str, ...]:
         """Remove tokens that spell out the key."""
         return tuple(tokens) if self._secret is None else self._secret.redact_tokens(tokens)
+
+
+def _closed_error() -> EndpointError:
+    return EndpointError(Failure("stopped", "the model was closed before the reply came"))
 
 
 async def _read_body(content: aiohttp.StreamReader, encodings: str) -> bytearray:

@@ -23,7 +23,14 @@ from ragworth.llm.contract import Card, Choose, Chosen, Failure, Generate, Gener
 from ragworth.llm.openai.api_key import OPENAI_VARIABLE, OWN_VARIABLE, find_key
 from ragworth.llm.openai.call import EndpointCall
 from ragworth.llm.openai.inference import EndpointRequest, gather_all
-from ragworth.llm.openai.options import EndpointOptions, ModelAddress, check_options, is_azure, parse_address
+from ragworth.llm.openai.options import (
+    EndpointOptions,
+    ModelAddress,
+    check_options,
+    is_azure,
+    parse_address,
+    unencrypted_host,
+)
 from ragworth.llm.openai.probe import EndpointFacts, EndpointProbe
 from ragworth.llm.openai.replies import EndpointError
 from ragworth.llm.openai.requests import RefusedParameters
@@ -44,8 +51,8 @@ def open_model(rest: str, **options: Any) -> OpenAIModel:
     address, checked = parse_address(rest), check_options(options)
     if importlib.util.find_spec("aiohttp") is None:
         raise MissingExtraError("aiohttp", "openai", "calling an endpoint")
-    if not address.is_private:
-        warnings.warn(f"texts and the API key go to {address.host} unencrypted: use https", UserWarning, stacklevel=3)
+    if host := unencrypted_host(address, checked.proxy):
+        warnings.warn(f"texts and the API key go to {host} unencrypted: use https", UserWarning, stacklevel=3)
     return OpenAIModel(address, checked)
 
 

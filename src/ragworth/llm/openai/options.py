@@ -108,6 +108,14 @@ def is_azure(host: str) -> bool:
     return host.endswith(".azure.com")
 
 
+def unencrypted_host(address: ModelAddress, proxy: str | None) -> str:
+    """The host to which texts and the key would go unencrypted over a network; empty if there is none."""
+    if not address.is_private:
+        return address.host
+    host = "" if address.url.startswith("https:") else proxy_host(proxy or "")
+    return "" if is_loopback(host) else host
+
+
 def proxy_host(url: str) -> str:
     """The host of the option ``proxy``; empty if it is not an address."""
     try:

@@ -47,9 +47,12 @@ _NO_ROOM_FOR_OUTPUT = ("max_tokens or model output limit was reached", "max_comp
 _OVERLOAD_REASONS = {408: "timed-out", 429: "rate-limited", 503: "server-error", 529: "server-error"}
 """Statuses that mean that fewer requests at a time may help."""
 
-_FINISH_NAMES = {name: name for name in (STOP, LENGTH, CONTENT_FILTER)} | dict.fromkeys(
-    ("max_tokens", "model_length"), LENGTH
-)
+_FINISH_NAMES = dict.fromkeys((STOP, "eos", "eos_token", "end_turn", "stop_sequence"), STOP) | {
+    name: name for name in ("tool_calls", "function_call", CONTENT_FILTER)
+}
+"""Ends of whole texts, and of withheld ones. With any other word, a text counts as truncated: servers have many words
+for texts that aren't whole.
+"""
 _ABANDONED = ("error", "abort")
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking")
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", type(None): "missing or null"}
@@ -220,9 +223,9 @@ def _refuse_abandoned(part: dict[str, Any]) -> None:
 def _read_choice(choice: dict[str, Any], shown: bool, has_reasoned: bool) -> ReplyChoice:
     """Read a choice. ``has_reasoned``: the model reasoned in secret."""
     word = choice.get("finish_reason")
-    finish = "unknown"  # the endpoint's own word otherwise, if it is none of ours
-    if isinstance(word, str):
-        finish = _FINISH_NAMES.get(word.strip().lower()) or one_line(word, 40) or finish
+    finish = "unknown"
+    if isinstance(word, str) and word.strip():
+        finish = _FINISH_NAMES.get(word.strip().lower(), LENGTH)
     message = choice if "text" in choice else _field(choice, "message", dict)
     text = message.get("text" if "text" in choice else "content")
     has_reasoned |= any(message.get(name) for name in _REASONING_FIELDS)
