@@ -118,6 +118,15 @@ def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, 
     assert applied == []
 
 
+@pytest.mark.parametrize("joined", ["fused(bm25, {}, {})", "fused(within({}, chunks=small), {})"])
+def test_all_problems_of_a_system(joined: str) -> None:
+    context = world({"a:0-4@small": "mill"}, labels=None)
+    written = joined.format("random >> oracle >> rerank('./x')", "random >> rerank('./y')")
+    with pytest.raises(InputError) as caught:
+        retrieve({"s": written}, context)
+    assert all(words in str(caught.value) for words in ("oracle lacks an input", "./x", "./y"))
+
+
 def test_some_of_the_queries_in_their_order() -> None:
     context = world()
     made = retrieve({"s": "bm25", "r": "random % 1"}, StepContext.of(context.collection, ["q2", "q1", "q2"]))

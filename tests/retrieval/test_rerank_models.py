@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from ragworth.core.errors import InputError, ModelError
 from ragworth.retrieval import Pipeline, retrieve
-from ragworth.retrieval.encoders.sentence_transformer import PairScorer
+from ragworth.retrieval.encoders.sentence_transformer import PairScore, PairScorer
 from ragworth.retrieval.pipeline import unscored_contexts
 from ragworth.retrieval.steps import cross_encoder
 from ragworth.retrieval.steps.cross_encoder import Rerank
@@ -66,7 +66,7 @@ def plain_score(folder: Path, query: str, passage: str, length: int = LENGTH) ->
 
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_scores_are_those_of_the_model(folders: Path, name: str) -> None:
-    scores = PairScorer(name, folders).score(PAIRS)
+    scores = [score.value for score in PairScorer(name, folders).score(PAIRS)]
     assert scores == pytest.approx([plain_score(folders / name, *pair) for pair in PAIRS], rel=1e-5, abs=1e-5)
     assert len(set(scores)) == len(scores)
 
@@ -89,9 +89,9 @@ def test_passages_come_by_score(folders: Path) -> None:
     assert head.frame.filter(query="q")["passage"].to_list() == list("abcde")
 
 
-def test_long_passages_are_cut_and_counted(folders: Path) -> None:
+def test_long_passages_are_cut_and_counted(folders: Path, tmp_path: Path) -> None:
     long = "bread " * 40
-    context = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders)
+    context = world({"a": long, "b": "old mill"}, {"q": "the mill"}, None, folder=folders, cache=tmp_path)
     before = unscored_contexts([("q", ["a", "b"])])
     for step, length in ((Rerank("one"), LENGTH), (Rerank("one", length=8), 8), (Rerank("one", length=99), LENGTH)):
         contexts = step.apply(before, context)
@@ -100,6 +100,8 @@ def test_long_passages_are_cut_and_counted(folders: Path) -> None:
         scores = dict(contexts.frame.select("passage", "score").iter_rows())
         expected = plain_score(folders / "one", "the mill", long, length)
         assert scores["a"] == pytest.approx(expected, rel=1e-5, abs=1e-5)
+        cross_encoder._shared_scorer.cache_clear()
+        assert step.apply(before, context).notes == (note,)  # of scores from the cache
 
 
 def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
@@ -123,6 +125,23 @@ def test_models_that_are_none(folders: Path, tmp_path: Path) -> None:
     for wrong in ("rerank", 'rerank("bi-encoder:x")'):
         with pytest.raises(InputError):
             Pipeline.of(f"bm25 >> {wrong}")
+
+
+def test_weights_that_are_not_there_are_not_made_up(folders: Path, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folders / "one", tmp_path / "cross")
+    write_encoder(tmp_path / "encoder")  # it lacks only a pooler, which nothing uses
+    context = world(TEXTS, QUERIES, None, folder=tmp_path, cache=tmp_path / "cache")
+    retrieve({"s": "dense('st:./encoder')"}, context)
+    for folder, lost, written in (
+        ("cross", "classifier.weight", "bm25 >> rerank('./cross')"),
+        ("encoder", "encoder.layer.0.output.dense.weight", "dense('st:./encoder')"),
+    ):
+        path = tmp_path / folder / "model.safetensors"
+        save_file({name: each for name, each in load_file(path).items() if name != lost}, path, {"format": "pt"})
+        with pytest.raises(ModelError, match=f"its weights lack {lost}, which would be random numbers"):
+            retrieve({"s": written}, context)
 
 
 def test_in_a_pipeline(folders: Path, tmp_path: Path) -> None:
@@ -152,6 +171,9 @@ def test_pairs_are_scored_once(folders: Path, tmp_path: Path, monkeypatch: pytes
     cross_encoder._shared_scorer.cache_clear()
     assert [Rerank("one").apply(each, context) for each in lists] == contexts
     assert len(scored) == 4
+    cross_encoder._shared_scorer.cache_clear()
+    Rerank("one").apply(unscored_contexts([("q", ["b"]), ("r", ["c"])]), context)  # a shallower list, one more query
+    assert scored[4:] == [(QUERIES["r"], TEXTS["c"])]
 
 
 def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> None:
@@ -165,18 +187,30 @@ def test_sources_are_the_files_of_the_model(folders: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_scores_that_are_no_numbers(folders: Path, monkeypatch: pytest.MonkeyPatch, value: float) -> None:
-    """Such a passage was not judged: it stands behind the others, and is noted."""
-    context = world(TEXTS, QUERIES, None, folder=folders)
+def test_scores_that_are_no_numbers(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    """Such a passage was not judged: it stands behind the others, is noted, and its score is not kept."""
+    context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path)
     before = unscored_contexts([("q", ["a", "b", "c", "d"])])
     scores = {TEXTS["a"]: 1.0, TEXTS["b"]: value, TEXTS["c"]: 3.0, TEXTS["d"]: 2.0}
-    monkeypatch.setattr(PairScorer, "score", lambda self, pairs: np.array([scores[passage] for _, passage in pairs]))
+    monkeypatch.setattr(PairScorer, "score", lambda self, pairs: [PairScore(scores[text]) for _, text in pairs])
     contexts = Rerank("one").apply(before, context)
     assert contexts.frame["passage"].to_list() == ["c", "d", "a", "b"]
     assert contexts.frame["score"].to_list() == [3.0, 2.0, 1.0, None]
     (note,) = contexts.notes
     assert "1 of 4 passages could not be judged and stand behind the others in the order before (not-finite 1)" in note
+    for cleared in (False, True):
+        if cleared:
+            cross_encoder._shared_scorer.cache_clear()
+        assert Rerank("one").apply(before, context) == contexts
+    scores[TEXTS["b"]] = 9.0  # it is scored anew
+    assert Rerank("one").apply(before, context).frame["passage"].to_list() == ["b", "c", "d", "a"]
+    healthy = dict(scores)
     scores |= dict.fromkeys(scores, value)
     cross_encoder._shared_scorer.cache_clear()
+    context = world(TEXTS, QUERIES, None, folder=folders, cache=tmp_path / "other")
     with pytest.raises(ModelError, match="none of 4 passages could be judged: not-finite 4"):
         Rerank("one").apply(before, context)
+    scores |= healthy
+    assert Rerank("one").apply(before, context).frame["passage"].to_list() == ["b", "c", "d", "a"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -34,6 +34,10 @@ HASHED_ROWS = 1 << 16
 
 BLOCK_SIZE = 256
 """Texts computed between writes: the most that is lost when a process is killed."""
+
+
+DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+"""Errors of reading a damaged artifact."""
 
 
 def digest(facts: Mapping[str, Any]) -> str:
@@ -63,15 +67,32 @@ def load_or_build(
     if folder is None:
         return make()
     place = folder / name
-    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):  # any result of damage
+    with suppress(*DAMAGE):
         if is_intact(place):
             return load(place)
     built = make()
+    _store(place, lambda part: save(built, part))
+    return built
+
+
+def _store(place: Path, save: Callable[[Path], None]) -> None:
     with suppress(OSError), open_folder(place) as part:
-        save(built, part)
+        save(part)
         files = {path.name: (path.stat().st_size, _hash(path)) for path in sorted(part.iterdir())}
         (part / FILE_LIST).write_text(json.dumps(files), encoding="utf-8")
-    return built
+
+
+def store_arrays(folder: Path, name: str, arrays: Arrays) -> None:
+    """Store arrays as one of the artifacts that `all_arrays` reads."""
+    _store(folder / name, lambda part: _save_arrays(arrays, part))
+
+
+def all_arrays(folder: Path) -> Iterator[Arrays]:
+    """Load all artifacts of a folder except damaged ones."""
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        with suppress(*DAMAGE):
+            if is_intact(place):
+                yield _load_arrays(place)
 
 
 def load_or_build_arrays(

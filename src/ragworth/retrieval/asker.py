@@ -71,6 +71,7 @@ class StepAsker:
             return self._forecast(job, step, work(job.card), max_calls)
 
     def _run(self, job: Job, step: str, work: Callable[[], list[T | NoValue | None]]) -> list[T | NoValue | None]:
+        """Do a step's work with a job; a subclass may measure it."""
         return work()
 
     def _job(self, model: str) -> AbstractContextManager[Job]:

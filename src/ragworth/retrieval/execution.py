@@ -15,7 +15,7 @@ import polars as pl
 from ragworth.core.errors import InputError, TableError, format_count, format_list, quote_short
 from ragworth.data import Contexts
 from ragworth.data.tables import Note
-from ragworth.retrieval.pipeline import Pipeline, Step, StepContext, StepLike, Top
+from ragworth.retrieval.pipeline import Pipeline, Step, StepContext, StepLike, Top, all_problems
 from ragworth.retrieval.steps.combined import Fused, Within
 
 System: TypeAlias = StepLike | Contexts | Any
@@ -79,9 +79,10 @@ def check(systems: Mapping[str, System], context: StepContext) -> dict[str, Pipe
                 system.renamed(name)
                 continue
             pipelines[name] = Pipeline.of(system).complete()
-            problems += [f"{name}: {each}" for step in pipelines[name].steps for each in step.problems(context)]
+            reasons = all_problems(pipelines[name].steps, context)
         except InputError as error:
-            problems += [line if n else f"{name}: {line}" for n, line in enumerate(str(error).splitlines())]
+            reasons = [str(error)]
+        problems += [line for each in reasons for line in f"{name}: {each}".splitlines()]
     if problems:
         raise InputError(problems[0], more=tuple(problems[1:]))
     return pipelines

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import difflib
 import hashlib
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -456,7 +457,7 @@ class Combined(Step):
         return [step for part in self.parts for step in part.steps]
 
     def problems(self, context: StepContext) -> list[str]:
-        return list(dict.fromkeys(each for step in self._steps for each in step.problems(context)))
+        return list(dict.fromkeys(all_problems(self._steps, context)))
 
     def files(self, context: StepContext) -> tuple[Path, ...]:
         return tuple(path for step in self._steps for path in step.files(context))
@@ -468,6 +469,17 @@ class Combined(Step):
         options = [each for each in options_of(type(self)) if getattr(self, each.name) != each.default]
         inside = [f"{each.name}={format_value(getattr(self, each.name))}" for each in options]
         return f"{self.kind}({', '.join([*map(str, self.parts), *inside])})"
+
+
+def all_problems(steps: Iterable[Step], context: StepContext) -> list[str]:
+    """Say why steps can't run, also of those that raise an error when they are checked; each may have several lines."""
+    problems: list[str] = []
+    for step in steps:
+        try:
+            problems += step.problems(context)
+        except InputError as error:
+            problems.append(str(error))
+    return problems
 
 
 STEPS: Registry[type[Step]] = Registry(
@@ -500,6 +512,7 @@ LARGE = 10**18
 """Whole numbers from here on are floats, which are rejected with the right message."""
 EXCERPT_WIDTH = 36
 """How much of a pipeline to show on either side of a position."""
+_QUOTED_BLANK_OR_COMMENT = re.compile(r"""(?P<quoted>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\s|#""", re.DOTALL)
 EXAMPLE_FORM = "a form like bm25(k1=0.9) >> reversed % 10"
 
 
@@ -518,7 +531,7 @@ class _PipelineParser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.line = "".join(" " if sign.isspace() else sign for sign in text.strip())
+        self.line = _QUOTED_BLANK_OR_COMMENT.sub(self._on_one_line, text.strip())
 
     def parse(self) -> Pipeline:
         try:
@@ -532,6 +545,14 @@ class _PipelineParser:
             self.fail(InputError(str(error), expected=EXAMPLE_FORM), 0)
         except (RecursionError, MemoryError):
             self.fail(InputError(f"it has more than {MAX_STEPS} steps, or too many parentheses"), 0)
+
+    def _on_one_line(self, match: re.Match[str]) -> str:
+        """Replace blanks outside quotes, and line ends anywhere; Python would skip the text after a ``#``."""
+        if match["quoted"]:
+            return re.sub(r"[\r\n]", " ", match[0])
+        if match[0] == "#":
+            self.fail(InputError("there are no comments in a pipeline", expected=EXAMPLE_FORM), match.start())
+        return " "
 
     def pipeline(self, node: ast.expr) -> Pipeline:
         """Join the operands of ``>>`` and ``%``, from left to right."""

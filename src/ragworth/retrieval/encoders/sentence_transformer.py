@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ragworth.core.errors import MissingExtraError, ModelError
+from ragworth.core.errors import MissingExtraError, ModelError, format_list
 from ragworth.llm.model_files import IDENTITY_SUFFIXES, find_snapshot, fingerprint, first_line
 from ragworth.retrieval.artifacts import digest
 from ragworth.retrieval.encoders import Floats, Role, normalize, read_json
@@ -66,12 +66,20 @@ class LibraryModel:
         silence_libraries()
         logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
         with self.errors("sentence-transformers cannot load it", "use a complete model with safetensors weights"):
-            return getattr(sentence_transformers, self.library_class)(
+            model = getattr(sentence_transformers, self.library_class)(
                 str(self.folder),
                 local_files_only=True,
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             )
+            missing = _missing_weights(model)
+        if missing:
+            raise ModelError(
+                f"its weights lack {format_list(missing, 3)}, which would be random numbers",
+                file=str(self.folder),
+                remedy="use a complete model",
+            )
+        return model
 
     @contextmanager
     def errors(self, what: str, remedy: str = REMEDY) -> Iterator[None]:
@@ -134,6 +142,13 @@ class SparseTextEncoder(LibraryModel):
         return TermWeights(counts, words[positive].astype(np.int32), values[positive])
 
 
+class PairScore(NamedTuple):
+    """The score of a query and a passage, and the maximum tokens to which they were truncated; 0 if they weren't."""
+
+    value: float
+    truncated_to: int = 0
+
+
 class PairScorer(LibraryModel):
     """A cross-encoder, which reads a query and a passage together.
 
@@ -146,10 +161,8 @@ class PairScorer(LibraryModel):
     def __init__(self, name: str, start: Path | None = None, length: int = 0) -> None:
         super().__init__(name, start)
         self.length = length
-        self.scores: dict[tuple[str, str], float] = {}
-        """Scores of pairs so far, which several lists may share."""
-        self.truncated = 0
-        """How many pairs were too long."""
+        self.scores: dict[str, PairScore] = {}
+        """Finite scores so far, by the digest of the pair, which several lists may share."""
 
     @property
     def longest(self) -> int:
@@ -157,14 +170,14 @@ class PairScorer(LibraryModel):
         most = int(self.model.max_seq_length)
         return min(self.length or most, most)
 
-    def score(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float64]:
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
         """Score each pair, the higher the better."""
         import torch
 
         with self.errors("the model cannot score pairs"):
             self.model.max_seq_length = self.longest
             whole = self.model.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)["input_ids"]
-            self.truncated += sum(len(ids) > self.longest for ids in whole)
+            limits = [self.longest if len(ids) > self.longest else 0 for ids in whole]
             options = {"batch_size": BATCH, "show_progress_bar": False, "activation_fn": torch.nn.Identity()}
             logits = np.asarray(self.model.predict(list(pairs), **options), dtype=np.float64).reshape(len(pairs), -1)
         if logits.shape[1] > 2:
@@ -173,7 +186,8 @@ class PairScorer(LibraryModel):
                 file=str(self.folder),
                 expected="one, or two: not relevant, relevant",
             )
-        return logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        values = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        return list(map(PairScore, values.tolist(), limits))
 
 
 def _find_folder(name: str, start: Path | None) -> Path:
@@ -194,6 +208,27 @@ def _find_folder(name: str, start: Path | None) -> Path:
     if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
         raise ModelError("it contains no model", file=str(folder), expected="modules.json, or config.json")
     return folder
+
+
+def _missing_weights(model: Any) -> list[str]:
+    """Return the names of weights that are not in a model's files, so that the libraries filled in random numbers."""
+    from safetensors import safe_open
+    from sentence_transformers.base.modules import Transformer
+
+    missing: set[str] = set()
+    for network in (module.auto_model for module in model.modules() if isinstance(module, Transformer)):
+        stored: set[str] = set()
+        for path in Path(network.name_or_path).glob("*.safetensors"):
+            with safe_open(path, framework="pt") as file:
+                stored.update(file.keys())
+        if network.state_dict().keys() - stored:  # they may also have other names in the file, or be shared
+            options = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
+            _, about = type(network).from_pretrained(
+                network.name_or_path, config=network.config, output_loading_info=True, **options
+            )
+            missing.update(about["missing_keys"])
+    # An encoder's vectors come from its last layer, not from the pooler, which many files lack.
+    return sorted(name for name in missing if not name.startswith("pooler."))
 
 
 def _check_purpose(folder: Path, library_class: str) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import ClassVar
 
-import polars as pl
+import numpy as np
 
 from ragworth.core.errors import InputError, quote_short
 from ragworth.judging.contract import option as named
 from ragworth.judging.text_lookup import TextLookup
-from ragworth.retrieval.artifacts import Arrays, digest, load_or_build_arrays, table_fingerprint
-from ragworth.retrieval.encoders.sentence_transformer import PairScorer
+from ragworth.retrieval.artifacts import BLOCK_SIZE, all_arrays, digest, store_arrays
+from ragworth.retrieval.encoders.sentence_transformer import PairScore, PairScorer
 from ragworth.retrieval.pipeline import StepContext, argument
 from ragworth.retrieval.reranker import RerankedList, Reranker, RerankInput
 
@@ -26,7 +27,7 @@ FORM = 2
 
 @dataclass(frozen=True)
 class Rerank(Reranker):
-    """Re-rank with a cross-encoder of sentence-transformers. Scores are cached as they are computed."""
+    """Re-rank with a cross-encoder of sentence-transformers. Finite scores are cached as they are computed."""
 
     model: str = argument("", "cross-encoder:FOLDER, or cross-encoder:OWNER/NAME of the hub, in its local cache")
     length: int = named(0, "maximum tokens of a query and a passage; 0 for the model's maximum", low=0)
@@ -56,31 +57,53 @@ class Rerank(Reranker):
         self, heads: Sequence[RerankInput], texts: TextLookup, context: StepContext
     ) -> Sequence[RerankedList | None]:
         scorer = self._scorer(context)
-        before = scorer.truncated
         pairs = [(texts.query(head.query), texts.passage(each)) for head in heads for each in head.passages]
-        progress = context.progress and partial(context.progress, f"scoring passages with {self.model}")
-        missing = sorted(
-            {pair for pair in pairs if pair not in scorer.scores}, key=lambda pair: (sum(map(len, pair)), pair)
-        )
-        if missing:
-            # Neither the model's location nor the depth of lists matters. Pairs of similar length are read together.
-            table = pl.DataFrame(missing, schema={"query": pl.String, "passage": pl.String}, orient="row")
-            facts = {"form": FORM, "length": self.length, "model": scorer.revision, "pairs": table_fingerprint(table)}
-
-            def make(block: range) -> Arrays:
-                return {"scores": scorer.score(missing[block.start : block.stop])}
-
-            name = f"rerank-{digest(facts)}"
-            arrays = load_or_build_arrays(context.cache, name, len(missing), make, progress)
-            scorer.scores.update(zip(missing, arrays["scores"].tolist(), strict=True))
-        values = iter([scorer.scores[pair] for pair in pairs])
+        scores = self._score_pairs(scorer, set(pairs), context)
+        values = iter([scores[pair].value for pair in pairs])
         reranked = [
             RerankedList.by_score(head.passages, {each: next(values) for each in head.passages}) for head in heads
         ]
-        if reranked and (truncated := scorer.truncated - before):
-            remark = f"pairs of a query and a passage truncated to the model's {scorer.longest:,} tokens"
-            reranked[0] = replace(reranked[0], remarks=Counter({remark: truncated}))
+        if limits := [score.truncated_to for score in scores.values() if score.truncated_to]:
+            remark = f"pairs of a query and a passage truncated to the model's {limits[0]:,} tokens"
+            reranked[0] = replace(reranked[0], remarks=Counter({remark: len(limits)}))
         return reranked
+
+    def _score_pairs(
+        self, scorer: PairScorer, pairs: set[tuple[str, str]], context: StepContext
+    ) -> dict[tuple[str, str], PairScore]:
+        """Return the scores of pairs, computing and caching the unknown ones, unless they aren't finite.
+
+        Neither the model's location nor the queries and lists of a run matter.
+        """
+        keys = {pair: digest({"query": pair[0], "passage": pair[1]}) for pair in pairs}
+        facts = {"form": FORM, "length": self.length, "model": scorer.revision}
+        folder = context.cache / f"rerank-{digest(facts)}" if context.cache is not None else None
+        if folder is not None and not scorer.scores.keys() >= set(keys.values()):
+            for arrays in all_arrays(folder):
+                columns = [arrays[name].tolist() for name in ("keys", "scores", "truncated_to")]
+                scorer.scores.update((key.decode(), PairScore(*score)) for key, *score in zip(*columns, strict=True))
+        scores = {pair: scorer.scores[key] for pair, key in keys.items() if key in scorer.scores}
+        # Pairs of similar length are read together.
+        missing = sorted(pairs - scores.keys(), key=lambda pair: (sum(map(len, pair)), pair))
+        for start in range(0, len(missing), BLOCK_SIZE):
+            if context.progress is not None:
+                context.progress(f"scoring passages with {self.model}", start, len(missing))
+            block = missing[start : start + BLOCK_SIZE]
+            computed = dict(zip(block, scorer.score(block), strict=True))
+            scores |= computed
+            finite = {keys[pair]: score for pair, score in computed.items() if isfinite(score.value)}
+            scorer.scores |= finite
+            if folder is not None and finite:
+                values, limits = zip(*finite.values(), strict=True)
+                arrays = {
+                    "keys": np.array(list(finite), "S"),
+                    "scores": np.array(values),
+                    "truncated_to": np.array(limits),
+                }
+                store_arrays(folder, digest({"keys": sorted(finite)}), arrays)
+        if missing and context.progress is not None:
+            context.progress(f"scoring passages with {self.model}", len(missing), len(missing))
+        return scores
 
     def _scorer(self, context: StepContext) -> PairScorer:
         name = self.model.removeprefix(CROSS_ENCODER_PREFIX)
