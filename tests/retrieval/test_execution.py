@@ -118,6 +118,7 @@ def test_all_problems_at_once_and_before_anything_runs(applied: list[tuple[str, 
     assert applied == []
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("joined", ["fused(bm25, {}, {})", "fused(within({}, chunks=small), {})"])
 def test_all_problems_of_a_system(joined: str) -> None:
     context = world({"a:0-4@small": "mill"}, labels=None)
