@@ -82,7 +82,9 @@ _NUMBER_IN_WORDS = re.compile(
     r"|\b(?:(?:thir|four|fif|six|seven|eigh|nine)teen|twenty)[- ](?:\w+ty|\w+teen|oh|ten|eleven|twelve)\b"
 )
 """Numbers that are not read: parts, and years such as "nineteen eighty-seven"."""
-_CLOCK_TIME = re.compile(r"(?i)(?<![\d:])\d{1,2}(?P<minutes>:\d\d)?(?P<half> ?[ap]\.?m\b)?(?!:?\d)")
+_CLOCK_TIME = re.compile(
+    r"(?i)(?<![\d:.])(?P<hour>\d{1,2})(?:(?P<mark>[:.])(?P<minutes>\d\d))?(?: ?(?P<half>[ap])\.?m\b)?(?![:.]?\d)"
+)
 
 
 class ShortAnswerGrade(NamedTuple):
@@ -316,11 +318,19 @@ def _is_another_form(text: TextFacts, wanted: TextFacts) -> bool:
         in_words = _NUMBER_IN_WORDS.search(one.raw) and not re.search(r"\d", one.raw)
         if in_words and other.quantities and not _NUMBER_IN_WORDS.search(other.raw):
             return True
-    said, asked = (
-        {(bool(time["minutes"]), bool(time["half"])) for time in _CLOCK_TIME.finditer(each.raw)} - {(False, False)}
-        for each in (text, wanted)
-    )
-    return bool(said) and bool(asked) and said.isdisjoint(asked)
+    return not _clock_minutes(text.raw).isdisjoint(_clock_minutes(wanted.raw))
+
+
+def _clock_minutes(text: str) -> set[int]:
+    """Return the minutes of the day that a text may name: "3:30 pm" is 930, "3:30" may be 210 or 930."""
+    minutes = set()
+    for time in _CLOCK_TIME.finditer(text):
+        hour, rest, half = int(time["hour"]), int(time["minutes"] or 0), (time["half"] or "").lower()
+        if half:
+            minutes.add((hour % 12 + 12 * (half == "p")) * 60 + rest)
+        elif time["mark"] == ":":
+            minutes |= {hour * 60 + rest, (hour + 12) * 60 + rest} if hour <= 12 else {hour * 60 + rest}
+    return minutes
 
 
 def _judge_polarity(
