@@ -320,6 +320,7 @@ def test_british_and_american_spelling_are_the_same(british: str, american: str)
             ("at 8 pm", "20:00", "undecided"),
             ("3:30", "4:30", "wrong"),
             ("17:15", "6.40 pm", "wrong"),
+            ("23:45", "half past ten", "wrong"),
         ),
         *(("half", "50%", "undecided"), ("a quarter", "25%", "undecided"), ("a dozen", "12", "undecided")),
         *(("half", "a quarter", "wrong"), ("13", "12", "wrong"), ("in the first half, 3", "4", "wrong")),

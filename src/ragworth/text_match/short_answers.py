@@ -78,7 +78,7 @@ _ITEM_ENDS = re.compile(r"[,;、，/\n]|\b(?:and|or)\b")
 _ITEM_NUMBER = re.compile(r"(?:^|\s)\d{1,2}[.)]\s")
 _COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]+(?:-[^\W\d_]+)+")
 _NUMBER_IN_WORDS = re.compile(
-    r"(?i)(?<!first )(?<!second )\bhalf\b|\bdozen\b|\b(?:a|one)[- ](?:third|quarter)\b"
+    r"(?i)(?<!first )(?<!second )\bhalf\b(?! past\b)|\bdozen\b|\b(?:a|one)[- ](?:third|quarter)\b"
     r"|\b(?:(?:thir|four|fif|six|seven|eigh|nine)teen|twenty)[- ](?:\w+ty|\w+teen|oh|ten|eleven|twelve)\b"
 )
 """Numbers that are not read: parts, and years such as "nineteen eighty-seven"."""
